@@ -29,7 +29,7 @@ func Dir(tb testing.TB) string {
 	if !ok {
 		tb.Fatal("golden: cannot find the source folder of this test")
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", "testdata", "golden")
+	return filepath.Join(filepath.Dir(file), "..", "..", "testdata", "golden")
 }
 
 // Load reads the array of cases in the named file. A file that a GOLDEN_DIR does

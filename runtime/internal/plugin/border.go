@@ -1,0 +1,151 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+// #cgo CFLAGS: -std=gnu11 -Wall -Wextra -I${SRCDIR}/../../../abi
+// #cgo LDFLAGS: -ldl
+// #include <dlfcn.h>
+// #include <stdlib.h>
+// #include "calls.h"
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// No call is marked nocallback: plugins log on the thread of the caller. None is marked
+// noescape either: a callback may move the stack that a buffer would then live on.
+
+// sinkFunctions and sourceFunctions hold what a library exports, nil where it does not.
+type (
+	sinkFunctions   C.iggy_sink_api
+	sourceFunctions C.iggy_source_api
+)
+
+// empty gives empty slices an address: plugins make slices of what they get, and a null
+// pointer is undefined behaviour there.
+var empty [1]byte
+
+// address of the first byte, for the call at hand; cgo keeps the memory in place.
+func address(b []byte) (*C.uint8_t, C.size_t) {
+	if len(b) == 0 {
+		return (*C.uint8_t)(&empty[0]), 0
+	}
+	return (*C.uint8_t)(unsafe.SliceData(b)), C.size_t(len(b))
+}
+
+func (f *sinkFunctions) callOpen(id uint32, config []byte) int32 {
+	configData, configLength := address(config)
+	return int32(C.host_sink_open(f.open, C.uint32_t(id), configData, configLength))
+}
+
+func (f *sinkFunctions) callConsume(id uint32, topic, metadata, messages []byte) int32 {
+	topicData, topicLength := address(topic)
+	metadataData, metadataLength := address(metadata)
+	messagesData, messagesLength := address(messages)
+	return int32(C.host_sink_consume(f.consume, C.uint32_t(id), topicData, topicLength,
+		metadataData, metadataLength, messagesData, messagesLength))
+}
+
+func (f *sinkFunctions) callClose(id uint32) int32 {
+	return int32(C.host_close(f.close, C.uint32_t(id)))
+}
+
+// callOpen passes a nil state as a null pointer, which means that there is none.
+func (f *sourceFunctions) callOpen(id uint32, config, state []byte) int32 {
+	configData, configLength := address(config)
+	stateData, stateLength := address(state)
+	if state == nil {
+		stateData = nil
+	}
+	return int32(C.host_source_open(f.open, C.uint32_t(id), configData, configLength, stateData, stateLength))
+}
+
+func (f *sourceFunctions) generation() Generation {
+	if f.handle_v2 != nil && f.batch_result != nil {
+		return 2
+	}
+	return 1
+}
+
+func (f *sourceFunctions) callHandle(id uint32) int32 {
+	if f.generation() == 2 {
+		return int32(C.host_source_handle_v2(f.handle_v2, C.uint32_t(id)))
+	}
+	return int32(C.host_source_handle(f.handle, C.uint32_t(id)))
+}
+
+func (f *sourceFunctions) callBatchResult(id uint32, batchID uint64, result uint8) int32 {
+	return int32(C.host_source_batch_result(f.batch_result, C.uint32_t(id), C.uint64_t(batchID), C.uint8_t(result)))
+}
+
+func (f *sourceFunctions) callClose(id uint32) int32 {
+	return int32(C.host_close((*C.iggy_sink_close_fn)(f.close), C.uint32_t(id)))
+}
+
+// dynamicLibrary is a library in the address space of this process. There is no unload:
+// threads of a plugin may run its code until the process ends.
+type dynamicLibrary struct{ handle unsafe.Pointer }
+
+func loadDynamic(path string) (dynamicLibrary, error) {
+	cPath := C.CString(path)
+	defer C.free(unsafe.Pointer(cPath))
+	var reason [512]C.char
+	handle := C.host_load(cPath, &reason[0], C.size_t(len(reason)))
+	if handle == nil {
+		return dynamicLibrary{}, &UnusableError{Code: LoadFailed, Path: path, text: fmt.Sprintf(
+			"plugin library %s cannot be loaded: %s", path, C.GoString(&reason[0]))}
+	}
+	return dynamicLibrary{handle}, nil
+}
+
+// symbol looks one of the names up that the library itself exports according to info: the
+// loader would search its dependencies too.
+func (l dynamicLibrary) symbol(info *Info, name string) unsafe.Pointer {
+	if !info.exports(name) {
+		return nil
+	}
+	cName := C.CString(name)
+	defer C.free(unsafe.Pointer(cName))
+	return C.dlsym(l.handle, cName)
+}
+
+func (l dynamicLibrary) sink(info *Info) sinkFunctions {
+	return sinkFunctions{
+		open:    (*C.iggy_sink_open_fn)(l.symbol(info, symSinkOpen)),
+		consume: (*C.iggy_sink_consume_fn)(l.symbol(info, symSinkConsume)),
+		close:   (*C.iggy_sink_close_fn)(l.symbol(info, symSinkClose)),
+		version: (*C.iggy_sink_version_fn)(l.symbol(info, symSinkVersion)),
+	}
+}
+
+func (l dynamicLibrary) source(info *Info) sourceFunctions {
+	return sourceFunctions{
+		open:         (*C.iggy_source_open_fn)(l.symbol(info, symSourceOpen)),
+		handle:       (*C.iggy_source_handle_fn)(l.symbol(info, symSourceHandle)),
+		close:        (*C.iggy_source_close_fn)(l.symbol(info, symSourceClose)),
+		version:      (*C.iggy_source_version_fn)(l.symbol(info, symSourceVersion)),
+		handle_v2:    (*C.iggy_source_handle_v2_fn)(l.symbol(info, symSourceHandleV2)),
+		batch_result: (*C.iggy_source_batch_result_fn)(l.symbol(info, symSourceBatchResult)),
+	}
+}
+
+func (f *sinkFunctions) callVersion() string { return callVersion(f.version) }
+func (f *sourceFunctions) callVersion() string {
+	return callVersion((*C.iggy_sink_version_fn)(f.version))
+}
+
+// callVersion returns the version that the library tells, empty when it tells none.
+func callVersion(version *C.iggy_sink_version_fn) string {
+	if version == nil {
+		return ""
+	}
+	if text := C.host_version(version); text != nil {
+		return strings.ToValidUTF8(C.GoString(text), "\uFFFD")
+	}
+	return ""
+}

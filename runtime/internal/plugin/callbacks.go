@@ -1,0 +1,61 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+// The functions that plugins call. They stand in a file of their own because cgo copies
+// the preamble of a file with //export into two C files: it may declare, not define.
+//
+// Plugins call them on threads of their own or on the thread of a call into them, before
+// open has returned and after close has. A panic must not cross back into C.
+
+// #include "calls.h"
+import "C"
+
+import (
+	"runtime/debug"
+	"unsafe"
+)
+
+//export hostSendV1
+func hostSendV1(id C.uint32_t, messages *C.host_byte, length C.size_t) {
+	receive(uint32(id), 0, messages, length)
+}
+
+//export hostSendV2
+func hostSendV2(id C.uint32_t, batchID C.uint64_t, messages *C.host_byte, length C.size_t) C.int32_t {
+	return C.int32_t(receive(uint32(id), uint64(batchID), messages, length))
+}
+
+func receive(id uint32, batchID uint64, messages *C.host_byte, length C.size_t) (code int32) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			code = CodeRefused
+			processLog.Load().Error("Panic while a batch of a plugin was received; the batch is refused.",
+				"plugin_id", id, "panic", reason, "stack", string(debug.Stack()))
+		}
+	}()
+	r := receivers.get(id)
+	if r == nil {
+		strayBatches.report(id)
+		return CodeRefused
+	}
+	return r.Receive(batchID, view(messages, length))
+}
+
+//export hostLog
+func hostLog(level C.uint8_t, target *C.host_byte, targetLength C.size_t, message *C.host_byte, messageLength C.size_t) {
+	// A logger that panics is not worth the process, and there is nowhere to log it.
+	defer func() { _ = recover() }()
+	logRecord(uint8(level), view(target, targetLength), view(message, messageLength))
+}
+
+// view is memory of the plugin as a slice, valid until the callback returns. With length 0
+// the pointer may be anything.
+func view(data *C.host_byte, length C.size_t) []byte {
+	if data == nil || length == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(data)), length)
+}

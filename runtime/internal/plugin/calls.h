@@ -1,0 +1,31 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+/* Calls into plugins: Go cannot call a C function pointer itself. Each call keeps the
+ * signal mask of its thread, see calls.c. */
+#ifndef HOST_CALLS_H
+#define HOST_CALLS_H
+
+#include "connector.h"
+
+/* cgo has no const of its own; with this name the exported callbacks get the types of
+ * connector.h. */
+typedef const uint8_t host_byte;
+
+/* NULL when it fails; then error holds the reason. */
+void *host_load(const char *path, char *error, size_t error_size);
+
+const char *host_version(iggy_sink_version_fn *version);
+int32_t host_sink_open(iggy_sink_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len);
+int32_t host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id, const uint8_t *topic, size_t topic_len,
+                          const uint8_t *metadata, size_t metadata_len, const uint8_t *messages, size_t messages_len);
+int32_t host_source_open(iggy_source_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len,
+                         const uint8_t *state, size_t state_len);
+int32_t host_source_handle(iggy_source_handle_fn *handle, uint32_t id);
+int32_t host_source_handle_v2(iggy_source_handle_v2_fn *handle, uint32_t id);
+int32_t host_source_batch_result(iggy_source_batch_result_fn *batch_result, uint32_t id, uint64_t batch_id,
+                                 uint8_t result);
+int32_t host_close(iggy_sink_close_fn *close, uint32_t id); /* of a source too: the types are the same */
+
+#endif

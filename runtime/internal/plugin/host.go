@@ -1,0 +1,215 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options of a Host.
+type Options struct {
+	// Logger receives what plugins log, as records with the attributes target
+	// ("connector") and connector_target, and what the host itself has to say. It must not
+	// call into plugins. Plugins of all hosts log to that of the newest.
+	Logger *slog.Logger
+	// Sources is the number of sources that are configured. Plugins that use the tokio
+	// runtime get that many worker threads more.
+	Sources int
+}
+
+// Host loads libraries into this process. One process has one, tests aside: callbacks,
+// instance ids and signal handlers are the process's.
+type Host struct {
+	logger *slog.Logger
+	cores  int // processors that Go would use by itself
+
+	loading   sync.Mutex // held while a library is loaded
+	libraries map[string]*library
+	loads     callsInProgress
+
+	mu        sync.Mutex
+	loadPath  string
+	instances map[uint32]*instance
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// NewHost prepares the process for plugins: see ignoreBrokenPipes and setTokioWorkers. The
+// environment is not changed later. Close ends what runs behind it.
+func NewHost(options Options) *Host {
+	h := &Host{
+		logger:    options.Logger,
+		cores:     runtime.GOMAXPROCS(0),
+		libraries: map[string]*library{},
+		instances: map[uint32]*instance{},
+		stop:      make(chan struct{}),
+	}
+	if h.logger == nil {
+		h.logger = slog.Default()
+	}
+	processLog.Store(h.logger)
+	ignoreBrokenPipes()
+	setTokioWorkers(options.Sources)
+	h.stopped.Go(h.keepSignalHandlers)
+	return h
+}
+
+// Close ends the host's own work and waits for it. Loaded libraries and open instances stay
+// as they are.
+func (h *Host) Close() {
+	close(h.stop)
+	h.stopped.Wait()
+}
+
+// ignoreBrokenPipes keeps a plugin thread that writes to a broken socket from killing the
+// process, which Go's own handler does for threads that are not Go's.
+func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
+
+// setTokioWorkers makes the runtimes of Rust plugins large enough: a generation 1 callback
+// that waits holds a worker of its library, and with one worker a core the waiting ones
+// stop the other instances and their close.
+func setTokioWorkers(sources int) {
+	const variable = "TOKIO_WORKER_THREADS"
+	if _, set := os.LookupEnv(variable); !set {
+		// The error cases are an empty name and a NUL byte.
+		_ = os.Setenv(variable, strconv.Itoa(runtime.NumCPU()+2*sources))
+	}
+}
+
+// LoadSink loads the library that path means (see Resolve), or returns the loaded one.
+func (h *Host) LoadSink(path string) (*SinkLibrary, error) {
+	l, err := h.load(path, KindSink)
+	if err != nil {
+		return nil, err
+	}
+	return &SinkLibrary{l}, nil
+}
+
+// LoadSource loads the library that path means (see Resolve), or returns the loaded one.
+func (h *Host) LoadSource(path string) (*SourceLibrary, error) {
+	l, err := h.load(path, KindSource)
+	if err != nil {
+		return nil, err
+	}
+	return &SourceLibrary{l}, nil
+}
+
+func (h *Host) load(path string, kind Kind) (*library, error) {
+	resolved, foundIn, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	if foundIn != "" {
+		foundIn = fmt.Sprintf(" (found in %s)", foundIn)
+	}
+	h.logger.Info(fmt.Sprintf("Resolved plugin path: %s%s", resolved, foundIn))
+
+	h.loading.Lock()
+	defer h.loading.Unlock()
+	l := h.libraries[resolved]
+	if l == nil {
+		return h.loadNew(resolved, kind)
+	}
+	if l.changed() {
+		h.logger.Warn("The plugin library has changed on disk, the loaded one is still in use.", "path", resolved)
+	}
+	return l, l.info.usableAs(kind)
+}
+
+func (h *Host) loadNew(path string, kind Kind) (*library, error) {
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, &UnusableError{Code: Unreadable, Path: path, err: err,
+			text: fmt.Sprintf("plugin library %s cannot be read: %v", path, withoutPath(err))}
+	}
+	info, err := readLibrary(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := info.usableAs(kind); err != nil {
+		return nil, err
+	}
+	h.setLoadPath(path)
+	defer h.loads.begin(numberLoad).end()
+	l, err := newLibrary(h, info, file)
+	if err != nil {
+		return nil, err
+	}
+	h.libraries[path] = l
+	return l, nil
+}
+
+func (h *Host) setLoadPath(path string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.loadPath = path
+}
+
+func (h *Host) track(i *instance) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.instances[i.id] = i
+}
+
+func (h *Host) untrack(i *instance) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.instances, i.id)
+}
+
+// CallsOlderThan lists the calls that have not returned for that long, the longest of each
+// instance, oldest first.
+func (h *Host) CallsOlderThan(age time.Duration) []Call {
+	h.mu.Lock()
+	instances, loadPath := slices.Collect(maps.Values(h.instances)), h.loadPath
+	h.mu.Unlock()
+
+	var calls []Call
+	add := func(call Call, inProgress *callsInProgress) {
+		var ok bool
+		if call.Name, call.Since, ok = inProgress.oldest(); ok && time.Since(call.Since) >= age {
+			calls = append(calls, call)
+		}
+	}
+	add(Call{Library: loadPath}, &h.loads)
+	for _, i := range instances {
+		add(Call{Kind: i.kind, Instance: i.id, Library: i.library.info.Path}, &i.calls)
+	}
+	slices.SortFunc(calls, func(a, b Call) int { return a.Since.Compare(b.Since) })
+	return calls
+}
+
+// connectorsPerProc is how many running connectors share what one processor may run at a
+// time, maxProcsFactor ends the growth.
+const (
+	connectorsPerProc = 4
+	maxProcsFactor    = 8
+)
+
+// SetRunning tells how many connectors run. Go gives a processor up only after a call into C
+// has lasted a while, so with many sinks in short calls everything else, the HTTP API
+// first, would wait for one; Go is therefore allowed more threads than there are cores. A
+// GOMAXPROCS in the environment is the operator's choice and stays.
+func (h *Host) SetRunning(connectors int) {
+	if _, set := os.LookupEnv("GOMAXPROCS"); set {
+		return
+	}
+	factor := (connectors + connectorsPerProc - 1) / connectorsPerProc
+	procs := h.cores * min(max(factor, 1), maxProcsFactor)
+	if procs != runtime.GOMAXPROCS(0) { // which stops the world
+		runtime.GOMAXPROCS(procs)
+	}
+}

@@ -1,0 +1,109 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lastID is the id given out last. Plugins key their instances by it, sinks and sources
+// alike, so it counts for the whole process and never goes back.
+var lastID atomic.Uint32
+
+// phase is where an instance stands in its one life:
+//
+//	fresh ── Open returned 0 ──▶ opened ── Close ─▶ closed
+//	  │                                              ▲
+//	  └──── Open returned another code ─▶ failed ────┘ Close
+//
+// opened allows every call, failed only Close, fresh only Open, closed none.
+type phase uint8
+
+const (
+	phaseFresh phase = iota
+	phaseOpened
+	phaseFailed
+	phaseClosed
+)
+
+// instance is what sinks and sources share: identity and order of calls. Calls share mu,
+// open and close hold it alone: so close begins when the last call has returned, happens
+// once for an open that returned (delivery rule 5), and later calls find phaseClosed.
+// Callbacks never take mu.
+type instance struct {
+	id      uint32
+	kind    Kind
+	library *library
+	calls   callsInProgress
+
+	mu        sync.RWMutex
+	phase     phase
+	closeCode int32
+}
+
+func (i *instance) init(kind Kind, library *library) {
+	i.id = lastID.Add(1)
+	i.kind = kind
+	i.library = library
+}
+
+// ID is the number by which the plugin and its callbacks name this instance.
+func (i *instance) ID() uint32 { return i.id }
+
+// CurrentCall tells which call into the plugin has been in progress for longest, and since
+// when. It takes no lock and may be asked at any time.
+func (i *instance) CurrentCall() (name string, since time.Time, ok bool) { return i.calls.oldest() }
+
+// LibraryBusy returns a channel that is closed while an open or close of any instance runs
+// in the library of this one. A Receiver that waits selects on it and, when it is closed,
+// takes the batch in spite of its bounds.
+func (i *instance) LibraryBusy() <-chan struct{} { return i.library.gate.channel() }
+
+// LibraryChanged tells whether the file of the library has been replaced since it was
+// loaded; the loaded one stays in use until the process ends.
+func (i *instance) LibraryChanged() bool { return i.library.changed() }
+
+func (i *instance) open(call func() int32) int32 {
+	i.library.gate.lift()
+	defer i.library.gate.lower()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.phase != phaseFresh {
+		return CodeRefused
+	}
+	i.library.host.track(i)
+	code := i.run(numberOpen, call)
+	i.phase = phaseOpened
+	if code != CodeOK {
+		i.phase = phaseFailed
+	}
+	i.library.host.repairSignalHandlers()
+	return code
+}
+
+// close returns the code of the first close, also when it is called again; CodeRefused
+// when open was never called.
+func (i *instance) close(call func() int32) int32 {
+	i.library.gate.lift()
+	defer i.library.gate.lower()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch i.phase {
+	case phaseFresh:
+		i.closeCode = CodeRefused
+	case phaseOpened, phaseFailed:
+		i.closeCode = i.run(numberClose, call)
+		i.library.host.untrack(i)
+	}
+	i.phase = phaseClosed
+	return i.closeCode
+}
+
+func (i *instance) run(number callNumber, call func() int32) int32 {
+	defer i.calls.begin(number).end()
+	return call()
+}

@@ -1,0 +1,240 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// patience is how long a test waits for what must happen, on a busy machine too.
+const patience = 30 * time.Second
+
+// buildDir holds the libraries that tests build. A library stays loaded until the process
+// ends, so it outlives the test that built it.
+var buildDir string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "plugin-test-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		buildDir = dir
+		code := m.Run()
+		if err := goleak.Find(); err != nil && code == 0 {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return code
+	}())
+}
+
+var builds sync.Map // output path → func() error
+
+// buildPlugin compiles a C file of tests/plugins/host into a library, once for the same
+// flags, and returns its path.
+func buildPlugin(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	name := strings.TrimSuffix(source, filepath.Ext(source)) + strings.Join(flags, "")
+	path := filepath.Join(buildDir, "lib"+name+".so")
+	build, _ := builds.LoadOrStore(path, sync.OnceValue(func() error { return compile(source, path, flags) }))
+	if err := build.(func() error)(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func compile(source, output string, flags []string) error {
+	compiler := os.Getenv("CC")
+	if compiler == "" {
+		compiler = "cc"
+	}
+	const root = "../../../"
+	args := append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-fPIC", "-shared", "-pthread",
+		"-fvisibility=hidden", "-I" + root + "abi", "-o", output, root + "tests/plugins/host/" + source}, flags...)
+	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %v\n%s", compiler, args, err, out)
+	}
+	return nil
+}
+
+// scripted is the library of both kinds and all generations.
+func scripted(t testing.TB) string { return buildPlugin(t, "scripted.c") }
+
+// records is a slog.Handler that keeps what is logged.
+type records struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at every record
+	lines   []string
+}
+
+func newRecords() *records { return &records{changed: make(chan struct{})} }
+
+func (r *records) Enabled(context.Context, slog.Level) bool { return true }
+func (r *records) WithAttrs([]slog.Attr) slog.Handler       { return r }
+func (r *records) WithGroup(string) slog.Handler            { return r }
+
+func (r *records) Handle(_ context.Context, record slog.Record) error {
+	line := record.Level.String() + " " + record.Message
+	record.Attrs(func(a slog.Attr) bool {
+		line += " " + a.String()
+		return true
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, line)
+	close(r.changed)
+	r.changed = make(chan struct{})
+	return nil
+}
+
+// count returns how many lines contain text.
+func (r *records) count(text string) (n int, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range r.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n, r.changed
+}
+
+func (r *records) await(t *testing.T, text string) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		n, changed := r.count(text)
+		if n > 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("no log line contains %q; logged were\n%s", text, strings.Join(r.lines, "\n"))
+		}
+	}
+}
+
+func (r *records) reject(t *testing.T, text string) {
+	t.Helper()
+	if n, _ := r.count(text); n > 0 {
+		t.Fatalf("%d log lines contain %q", n, text)
+	}
+}
+
+// newHost gives a test a host of its own and what is logged in it.
+func newHost(t testing.TB) (*Host, *records) {
+	logged := newRecords()
+	h := NewHost(Options{Logger: slog.New(logged)})
+	t.Cleanup(h.Close)
+	return h, logged
+}
+
+func loadSink(t testing.TB, h *Host, path string) *SinkLibrary {
+	t.Helper()
+	l, err := h.LoadSink(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func loadSource(t testing.TB, h *Host, path string) *SourceLibrary {
+	t.Helper()
+	l, err := h.LoadSource(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// openSink opens an instance with a script and closes it at the end of the test.
+func openSink(t testing.TB, h *Host, script string) *Sink {
+	t.Helper()
+	s := loadSink(t, h, scripted(t)).NewSink()
+	if code := s.Open([]byte(script)); code != CodeOK {
+		t.Fatalf("open returned %d", code)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// run has the sink run a script in consume.
+func run(s *Sink, script string) int32 { return s.Consume(nil, nil, []byte(script)) }
+
+// receiverFunc is a Receiver.
+type receiverFunc func(batchID uint64, messages []byte) int32
+
+func (f receiverFunc) Receive(batchID uint64, messages []byte) int32 { return f(batchID, messages) }
+
+// batch is what a Receiver got, copied.
+type batch struct {
+	id       uint64
+	messages string
+}
+
+// collector is a Receiver that passes batches on to a test.
+type collector chan batch
+
+func (c collector) Receive(id uint64, messages []byte) int32 {
+	c <- batch{id, string(messages)}
+	return CodeOK
+}
+
+func (c collector) await(t *testing.T) batch {
+	t.Helper()
+	select {
+	case b := <-c:
+		return b
+	case <-time.After(patience):
+		t.Fatal("no batch arrives")
+		return batch{}
+	}
+}
+
+// within fails the test when f does not return in time.
+func within(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("it does not return")
+	}
+}
+
+// childMarker names the test that a child process of the test binary runs.
+const childMarker = "PLUGIN_TEST_CHILD"
+
+// inChild runs the body of a test that may take its process down in a process of its own,
+// with a time limit.
+func inChild(t *testing.T, body func(t *testing.T)) {
+	if os.Getenv(childMarker) == t.Name() {
+		body(t)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
+	child.Env = append(os.Environ(), childMarker+"="+t.Name())
+	out, err := child.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Fatalf("the child process fails: %v\n%s", err, out)
+	}
+}

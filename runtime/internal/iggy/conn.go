@@ -1,0 +1,345 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package iggy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// readBufferSize is what one read takes at least. Bodies above it are read straight into their buffer.
+const readBufferSize = 16 << 10
+
+// conn is one connection. Requests are answered in the order in which they were written; a reader goroutine hands each
+// answer to the oldest waiting call. Several goroutines may use a conn.
+//
+// The first error of any kind ends it: the socket is closed and every waiting call is answered with the error.
+type conn struct {
+	socket    net.Conn
+	transport net.Conn // what frames go through: TLS over the socket, or the socket itself
+	timeout   time.Duration
+
+	writing sync.Mutex // held over enqueue and write, so that calls wait in the order of their frames
+
+	mu      sync.Mutex
+	waiting []*call
+	err     error
+	done    chan struct{} // closed with err set
+
+	reader chan struct{} // closed when the reader goroutine has ended
+}
+
+// newConn takes over a connected socket; transport is the same socket or the TLS connection over it.
+func newConn(socket, transport net.Conn, timeout time.Duration) *conn {
+	c := &conn{
+		socket: socket, transport: transport, timeout: timeout,
+		done: make(chan struct{}), reader: make(chan struct{}),
+	}
+	go c.read()
+	return c
+}
+
+// call is a request on its way. It is made by newCall, sent with its frame, and ends with exactly one wait or abandon.
+type call struct {
+	cmd      command
+	deadline time.Time
+	answered chan struct{}
+
+	// Set before answered is signalled.
+	status uint32
+	body   *buffer
+	err    error
+
+	complete, abandoned bool // guarded by conn.mu
+}
+
+var callPool = sync.Pool{New: func() any { return &call{answered: make(chan struct{}, 1)} }}
+
+func newCall(cmd command) *call {
+	k := callPool.Get().(*call)
+	k.cmd = cmd
+	return k
+}
+
+func (k *call) free() {
+	*k = call{answered: k.answered}
+	callPool.Put(k)
+}
+
+// send writes complete frames, one for each call and in the same order, in one write. It reports nothing: a failure
+// reaches every call through its answer.
+func (c *conn) send(frames []byte, calls ...*call) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if !c.enqueue(calls) {
+		return
+	}
+	if _, err := c.transport.Write(frames); err != nil {
+		c.fail(fmt.Errorf("write: %w", err))
+	}
+}
+
+// sendParts is send for one call whose frame lies in several buffers. A cancelled context cuts the write short, and the
+// connection with it, since half a frame cannot be taken back.
+func (c *conn) sendParts(ctx context.Context, parts *net.Buffers, k *call) {
+	stop := context.AfterFunc(ctx, func() { c.fail(context.Cause(ctx)) })
+	defer stop()
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if !c.enqueue([]*call{k}) {
+		return
+	}
+	if _, err := parts.WriteTo(c.transport); err != nil {
+		c.fail(fmt.Errorf("write: %w", err))
+	}
+}
+
+// enqueue puts calls at the end of the waiting line and starts the clock. The read deadline always belongs to the
+// oldest call; it covers the write too, since a failing reader closes the socket.
+func (c *conn) enqueue(calls []*call) bool {
+	deadline := time.Now().Add(c.timeout)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		for _, k := range calls {
+			c.answer(k, 0, nil, c.err)
+		}
+		return false
+	}
+	if len(c.waiting) == 0 {
+		c.socket.SetReadDeadline(deadline)
+	}
+	for _, k := range calls {
+		k.deadline = deadline
+	}
+	c.waiting = append(c.waiting, calls...)
+	return true
+}
+
+// answer completes a call; c.mu is held.
+func (c *conn) answer(k *call, status uint32, body *buffer, err error) {
+	if k.abandoned {
+		body.release()
+		k.free()
+		return
+	}
+	k.status, k.body, k.err, k.complete = status, body, err, true
+	k.answered <- struct{}{}
+}
+
+// wait returns the body of the answer, which the caller releases, or why there is none. A call given up because of ctx
+// leaves the connection in order: its answer is discarded when it comes.
+func (c *conn) wait(ctx context.Context, k *call) (*buffer, error) {
+	if err := k.ready(ctx); err != nil {
+		c.abandon(k)
+		return nil, err
+	}
+	return k.result()
+}
+
+// ready returns when the call is answered, or with the error of ctx; the call then goes on.
+func (k *call) ready(ctx context.Context) error {
+	if k.isAnswered() {
+		return nil
+	}
+	select {
+	case token := <-k.answered:
+		k.answered <- token
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// isAnswered tells whether result would return at once.
+func (k *call) isAnswered() bool { return len(k.answered) > 0 }
+
+// result takes the answer of a call.
+func (k *call) result() (*buffer, error) {
+	<-k.answered
+	cmd, status, body, err := k.cmd, k.status, k.body, k.err
+	k.free()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd, err)
+	}
+	if status != 0 {
+		body.release()
+		return nil, &StatusError{Op: cmd.String(), Code: status}
+	}
+	return body, nil
+}
+
+// abandon gives a call up; its answer is dropped.
+func (c *conn) abandon(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !k.complete {
+		k.abandoned = true
+		return
+	}
+	<-k.answered
+	k.body.release()
+	k.free()
+}
+
+// roundTrip sends one complete frame and waits for its answer.
+func (c *conn) roundTrip(ctx context.Context, cmd command, frame []byte) (*buffer, error) {
+	k := newCall(cmd)
+	c.send(frame, k)
+	return c.wait(ctx, k)
+}
+
+// fail ends the connection; only the first reason counts.
+func (c *conn) fail(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.err = reason
+	c.socket.Close()
+	for _, k := range c.waiting {
+		c.answer(k, 0, nil, reason)
+	}
+	c.waiting = nil
+	close(c.done)
+}
+
+// close ends the connection and returns when its goroutine has ended.
+func (c *conn) close() {
+	c.fail(ErrClosed)
+	<-c.reader
+}
+
+// alive tells whether the connection can still be used.
+func (c *conn) alive() bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// reason is the error that ended the connection.
+func (c *conn) reason() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *conn) read() {
+	defer close(c.reader)
+	r := bufio.NewReaderSize(c.transport, readBufferSize)
+	for {
+		if err := c.readAnswer(r); err != nil {
+			c.fail(c.explain(err))
+			return
+		}
+	}
+}
+
+// readAnswer reads one answer and gives it to the oldest call.
+func (c *conn) readAnswer(r *bufio.Reader) error {
+	header, err := r.Peek(responseHeaderSize)
+	if err := foreignProtocol(header); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	status, length := binary.LittleEndian.Uint32(header), binary.LittleEndian.Uint32(header[4:])
+	if !c.expected() {
+		if status == 0 {
+			return fmt.Errorf("%w: an answer to no request", ErrProtocol)
+		}
+		return &StatusError{Op: "notice", Code: status}
+	}
+	if length > maxBodySize {
+		return fmt.Errorf("%w: status %d with %d bytes, at most %d", ErrBodyTooBig, status, length, maxBodySize)
+	}
+	r.Discard(responseHeaderSize)
+	var body *buffer
+	if length > 0 {
+		body = newBuffer(int(length))
+		if _, err := io.ReadFull(r, body.bytes); err != nil {
+			body.release()
+			return err
+		}
+	}
+	cmd := c.pop(status, body)
+	if endsConnection(status) && !tolerated(cmd, status) {
+		return &StatusError{Op: cmd.String(), Code: status}
+	}
+	return nil
+}
+
+// foreignProtocol recognises the first bytes of servers that people connect to by mistake. Neither can begin an answer:
+// there is no such status.
+func foreignProtocol(header []byte) error {
+	switch {
+	case bytes.HasPrefix(header, []byte("HTTP")):
+		return fmt.Errorf("%w: an HTTP server answered; use the address of Iggy's TCP transport", ErrProtocol)
+	case bytes.HasPrefix(header, []byte{0x15, 0x03}): // a TLS alert
+		return fmt.Errorf("%w: the server speaks TLS; set iggy.tls.enabled", ErrProtocol)
+	}
+	return nil
+}
+
+// expected tells whether a call waits for an answer.
+func (c *conn) expected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting) > 0
+}
+
+// pop answers the oldest call and arms the deadline of the next.
+func (c *conn) pop(status uint32, body *buffer) command {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) == 0 { // failed meanwhile
+		body.release()
+		return 0
+	}
+	oldest := c.waiting[0]
+	cmd := oldest.cmd
+	n := copy(c.waiting, c.waiting[1:])
+	c.waiting[n] = nil
+	c.waiting = c.waiting[:n]
+	var deadline time.Time
+	if n > 0 {
+		deadline = c.waiting[0].deadline
+	}
+	c.socket.SetReadDeadline(deadline)
+	c.answer(oldest, status, body, nil)
+	return cmd
+}
+
+// tolerated: servers older than cluster metadata answer it with a status that is suspicious anywhere else.
+func tolerated(cmd command, status uint32) bool {
+	return cmd == cmdGetClusterMetadata && status == statusInvalidCommand
+}
+
+// explain says in our words what the reader met.
+func (c *conn) explain(err error) error {
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("%w (%s)", ErrTimeout, c.timeout)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("connection closed inside an answer: %w", err)
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("connection closed by the server: %w", err)
+	}
+	return err
+}

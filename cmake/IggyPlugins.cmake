@@ -1,0 +1,53 @@
+# Licensed to the Apache Software Foundation (ASF) under one or more contributor
+# license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+# SPDX-License-Identifier: Apache-2.0
+
+# Targets and functions that every directory with C code uses.
+
+find_package(Threads REQUIRED)
+
+# The contract alone: an include directory.
+add_library(iggy_abi INTERFACE)
+target_include_directories(iggy_abi INTERFACE "${PROJECT_SOURCE_DIR}/abi")
+
+# How all C code of the project is compiled.
+add_library(iggy_options INTERFACE)
+target_compile_definitions(iggy_options INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
+                                                  "PLUGIN_VERSION=\"${PROJECT_VERSION}\"")
+target_compile_options(iggy_options INTERFACE
+  -Wall -Wextra -Wpedantic -Werror
+  $<$<COMPILE_LANGUAGE:C>:-std=c99>)
+target_link_libraries(iggy_options INTERFACE iggy_abi Threads::Threads)
+if(IGGY_SANITIZE)
+  target_compile_options(iggy_options INTERFACE
+    -fsanitize=${IGGY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(iggy_options INTERFACE -fsanitize=${IGGY_SANITIZE})
+endif()
+
+# iggy_add_plugin(<name> SOURCES <file>... [DEFINITIONS <macro>...])
+#
+# A plugin library build/plugins/lib<name>.so that exports the functions marked with
+# IGGY_EXPORT and nothing else.
+function(iggy_add_plugin name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEFINITIONS" ${ARGN})
+  add_library(${name} MODULE ${ARG_SOURCES})
+  target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
+  target_link_libraries(${name} PRIVATE iggy_options example_common)
+  set_target_properties(${name} PROPERTIES
+    C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/plugins")
+  if(NOT APPLE)
+    target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL)
+    if(NOT IGGY_SANITIZE) # a sanitizer's symbols come from the program
+      target_link_options(${name} PRIVATE LINKER:--no-undefined)
+    endif()
+  endif()
+endfunction()
+
+# iggy_add_source_plugin(<name> SOURCES <file>...)
+#
+# As iggy_add_plugin, and a second library lib<name>_gen1.so with generation 1 alone.
+function(iggy_add_source_plugin name)
+  iggy_add_plugin(${name} ${ARGN})
+  iggy_add_plugin(${name}_gen1 ${ARGN} DEFINITIONS GENERATION_1_ONLY)
+endfunction()

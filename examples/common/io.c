@@ -1,0 +1,28 @@
+/*
+ * Licensed to the Apache Software Foundation (ASF) under one or more contributor
+ * license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+#include "io.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+bool write_all(int file, const uint8_t *bytes, size_t len) {
+    while (len > 0) {
+        ssize_t written = write(file, bytes, len);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        bytes += written;
+        len -= (size_t)written;
+    }
+    return true;
+}
+
+void sleep_us(uint64_t us) {
+    struct timespec left = {(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}

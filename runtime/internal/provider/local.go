@@ -1,0 +1,278 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
+)
+
+// Local keeps connector configurations in the files of a directory, one version of
+// a connector a file. It reads the directory anew for each operation, so what an
+// operator changes there counts from the next operation on.
+type Local struct {
+	dir     string
+	environ config.Environment
+	mu      sync.Mutex // one operation at a time
+}
+
+// NewLocal returns the provider of a directory, which is created when missing. An
+// empty dir is a provider without connectors.
+func NewLocal(dir string, environ config.Environment) *Local {
+	return &Local{dir: dir, environ: environ}
+}
+
+// Active returns the active version of every connector.
+func (l *Local) Active(context.Context) (Set, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shelf, err := l.read()
+	if err != nil {
+		return Set{}, err
+	}
+	set := Set{Findings: shelf.findings}
+	for _, id := range shelf.ids() {
+		active := shelf.activeOf(id)
+		set.Connectors = append(set.Connectors, active)
+		for _, version := range shelf.versions[id] {
+			if version != active {
+				set.Findings = append(set.Findings, version.Findings...)
+			}
+		}
+	}
+	return set, nil
+}
+
+// ActiveOf returns the active version of one connector.
+func (l *Local) ActiveOf(_ context.Context, id config.ID) (*config.Connector, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shelf, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	if len(shelf.versions[id]) == 0 {
+		return nil, &NotFoundError{ID: id}
+	}
+	return shelf.activeOf(id), nil
+}
+
+// Versions returns all versions of a connector, the lowest first.
+func (l *Local) Versions(_ context.Context, id config.ID) ([]*config.Connector, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shelf, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	return shelf.versions[id], nil
+}
+
+// Version returns one version of a connector.
+func (l *Local) Version(_ context.Context, id config.ID, version uint64) (*config.Connector, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shelf, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	if found := shelf.find(id, version); found != nil {
+		return found, nil
+	}
+	return nil, &NotFoundError{ID: id, Version: version}
+}
+
+// shelf is what the directory holds.
+type shelf struct {
+	versions map[config.ID][]*config.Connector // the lowest version first
+	listed   activeVersions
+	findings []config.Finding
+}
+
+// read reads the whole directory.
+func (l *Local) read() (shelf, error) {
+	s := shelf{versions: map[config.ID][]*config.Connector{}}
+	if l.dir == "" {
+		return s, nil
+	}
+	connectors, err := l.parseFiles(&s)
+	if err != nil {
+		return s, err
+	}
+	var findings []config.Finding
+	s.listed, findings = readActiveVersions(l.dir)
+	s.findings = append(s.findings, findings...)
+
+	ids := make([]config.ID, len(connectors))
+	for i, c := range connectors {
+		ids[i] = c.ID
+	}
+	overrides := l.environ.ConnectorOverrides(ids)
+	s.findings = append(s.findings, overrides.Findings...)
+	for _, c := range connectors {
+		c.Override(overrides)
+		s.versions[c.ID] = append(s.versions[c.ID], c)
+	}
+	for _, versions := range s.versions {
+		numberVersions(versions)
+		for _, c := range versions {
+			c.Bind(l.environ)
+		}
+	}
+	return s, nil
+}
+
+// parseFiles reads every connector file. One that does not tell whose it is leaves
+// only its findings.
+func (l *Local) parseFiles(s *shelf) ([]*config.Connector, error) {
+	entries, err := os.ReadDir(l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.findings = append(s.findings, config.Finding{
+			File: l.dir, Severity: config.Warning, Message: "the directory of connectors does not exist, creating it",
+		})
+		return nil, os.MkdirAll(l.dir, 0o755)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the directory of connectors: %w", err)
+	}
+	var connectors []*config.Connector
+	for _, entry := range entries {
+		if !isConnectorFile(entry.Name()) {
+			continue
+		}
+		path := filepath.Join(l.dir, entry.Name())
+		info, err := os.Stat(path) // follows symbolic links
+		if err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		c := parseFile(path)
+		if c.Key == "" || (c.Kind != config.KindSink && c.Kind != config.KindSource) {
+			c.Bind(l.environ) // to say what is missing
+			s.findings = append(s.findings, c.Findings...)
+			continue
+		}
+		connectors = append(connectors, c)
+	}
+	return connectors, nil
+}
+
+func parseFile(path string) *config.Connector {
+	data, err := os.ReadFile(path)
+	c := config.ParseConnector(path, data)
+	if err != nil {
+		c.Document = nil
+		c.Findings = []config.Finding{{File: path, Severity: config.Error, Message: fmt.Sprintf("cannot read the file: %v", errors.Unwrap(err))}}
+	}
+	c.CreatedAt = createdAt(path)
+	return c
+}
+
+func isConnectorFile(name string) bool {
+	return filepath.Ext(name) == ".toml" && !strings.HasPrefix(name, ".") && !strings.EqualFold(name, "cargo.toml")
+}
+
+// createdAt is when the file was made, as far as the file system knows, else when
+// it was changed.
+func createdAt(path string) time.Time {
+	var stat unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME|unix.STATX_MTIME, &stat); err != nil {
+		return time.Now()
+	}
+	at := stat.Mtime
+	if stat.Mask&unix.STATX_BTIME != 0 {
+		at = stat.Btime
+	}
+	return time.Unix(at.Sec, int64(at.Nsec)).UTC()
+}
+
+// numberVersions gives every version that says no number the lowest free one, in
+// the order of the file names so that it stays the same from start to start, and
+// sorts them by number.
+func numberVersions(versions []*config.Connector) {
+	owners := map[uint64]*config.Connector{}
+	for _, c := range versions {
+		if !c.HasVersion {
+			continue
+		}
+		if owner := owners[c.Version]; owner != nil {
+			reportTwice(owner, c)
+			reportTwice(c, owner)
+		}
+		owners[c.Version] = c
+	}
+	for _, c := range versions {
+		if c.HasVersion {
+			continue
+		}
+		free := uint64(0)
+		for owners[free] != nil {
+			free++
+		}
+		c.SetVersion(free)
+		owners[free] = c
+	}
+	slices.SortStableFunc(versions, func(a, b *config.Connector) int { return cmp.Compare(a.Version, b.Version) })
+}
+
+func reportTwice(c, other *config.Connector) {
+	c.Findings = append(c.Findings, config.Finding{
+		File: c.File, Severity: config.Error,
+		Message: fmt.Sprintf("version %d of %s is also in %s; remove one of the files or change its version", c.Version, c.ID, other.File),
+	})
+}
+
+// ids are all connectors, sinks before sources, each by key.
+func (s shelf) ids() []config.ID {
+	ids := make([]config.ID, 0, len(s.versions))
+	for id := range s.versions {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b config.ID) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key))
+	})
+	return ids
+}
+
+func (s shelf) find(id config.ID, version uint64) *config.Connector {
+	for _, c := range s.versions[id] {
+		if c.Version == version {
+			return c
+		}
+	}
+	return nil
+}
+
+// activeOf is the version that is listed as active, else the highest. A listed one
+// that does not exist is an error of that connector.
+func (s shelf) activeOf(id config.ID) *config.Connector {
+	versions := s.versions[id]
+	listed, ok := s.listed.get(id)
+	if !ok {
+		return versions[len(versions)-1]
+	}
+	if c := s.find(id, listed); c != nil {
+		return c
+	}
+	return &config.Connector{
+		ID: id, Version: listed, HasVersion: true, File: s.listed.file,
+		Findings: []config.Finding{{
+			File: s.listed.file, Key: id.Key, Severity: config.Error,
+			Message: fmt.Sprintf("version %d of %s is listed as active, but there is no such version", listed, id),
+		}},
+	}
+}

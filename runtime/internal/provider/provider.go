@@ -1,0 +1,35 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider knows where connector configurations live: in the files of a
+// directory, or behind a service.
+package provider
+
+import (
+	"fmt"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
+)
+
+// Set is the active configuration of every connector.
+type Set struct {
+	Connectors []*config.Connector // sinks before sources, each by key
+	// Findings are about what belongs to none of the connectors, such as a file
+	// that does not tell its key, or a version that is not active.
+	Findings []config.Finding
+}
+
+// NotFoundError is a connector, or a version of one, that the provider does not have.
+type NotFoundError struct {
+	config.ID
+	Version uint64
+}
+
+func (e *NotFoundError) Error() string {
+	kind := "Sink"
+	if e.Kind == config.KindSource {
+		kind = "Source"
+	}
+	return fmt.Sprintf("%s config not found with key: %s, version: %d", kind, e.Key, e.Version)
+}

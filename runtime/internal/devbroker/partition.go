@@ -115,13 +115,14 @@ type segment struct {
 	ends []uint32 // where each message ends in data
 }
 
-// minSegmentCapacity is what a segment starts with, so that a quiet partition stays small.
+// minSegmentCapacity is what the first segment of a partition starts with, so that a quiet partition stays small.
 const minSegmentCapacity = 16 << 10
 
+// append adds a batch; limit is the size to which the segment may grow when it is not alone.
 func (s *segment) append(b *batch, limit int) {
 	used := len(s.data)
 	if need := used + len(b.frames); need > cap(s.data) {
-		capacity := max(need, min(limit, 2*cap(s.data)), minSegmentCapacity)
+		capacity := max(need, min(limit, 2*cap(s.data)))
 		s.data = append(make([]byte, 0, capacity), s.data...)
 	}
 	s.data = append(s.data, b.frames...)
@@ -194,11 +195,16 @@ func (p *partition) append(b *batch, limits StoreOptions) {
 // tail is the segment that takes the next size bytes. A batch is never split, and one that is larger than a
 // segment gets its own.
 func (p *partition) tail(size, limit int) *segment {
-	if n := len(p.segments); n > 0 && len(p.segments[n-1].data)+size <= limit {
-		return p.segments[n-1]
+	capacity := minSegmentCapacity
+	if n := len(p.segments); n > 0 {
+		if last := p.segments[n-1]; len(last.data)+size <= limit {
+			return last
+		}
+		capacity = limit // a busy partition fills it; growing would copy everything twice
 	}
-	p.segments = append(p.segments, &segment{base: p.next})
-	return p.segments[len(p.segments)-1]
+	added := &segment{base: p.next, data: make([]byte, 0, max(size, capacity))}
+	p.segments = append(p.segments, added)
+	return added
 }
 
 func (p *partition) dropOldest() {

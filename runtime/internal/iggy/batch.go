@@ -25,12 +25,13 @@ type Batch struct {
 	Partition     uint32
 	CurrentOffset uint64 // the partition's newest offset when the server answered
 
-	body       *buffer
-	start      int // of the first message
-	read       int // position of Next
-	count      int
-	lastOffset uint64
-	conn       *conn // the connection that polled it
+	body  *buffer
+	start int // of the first message
+	read  int // position of Next
+	count int
+	conn  *conn // the connection that polled it
+
+	lastOffset, lastTimestamp uint64
 }
 
 // Len is the number of messages, LastOffset the offset of the last.
@@ -46,7 +47,7 @@ func (b *Batch) Next(m *PolledMessage) bool {
 	m.Checksum = binary.LittleEndian.Uint64(rest)
 	m.ID = [16]byte(rest[8:24])
 	m.Offset = messageOffset(rest)
-	m.Timestamp = binary.LittleEndian.Uint64(rest[32:])
+	m.Timestamp = messageTimestamp(rest)
 	m.OriginTimestamp = binary.LittleEndian.Uint64(rest[40:])
 	headers, payload := messageLengths(rest)
 	payloadEnd, end := messageHeaderSize+payload, messageHeaderSize+payload+headers
@@ -67,6 +68,8 @@ func (b *Batch) Release() {
 }
 
 func messageOffset(message []byte) uint64 { return binary.LittleEndian.Uint64(message[24:]) }
+
+func messageTimestamp(message []byte) uint64 { return binary.LittleEndian.Uint64(message[32:]) }
 
 func messageLengths(message []byte) (headers, payload int) {
 	return int(binary.LittleEndian.Uint32(message[48:])), int(binary.LittleEndian.Uint32(message[52:]))
@@ -107,12 +110,22 @@ func (b *Batch) parse(body *buffer) error {
 		if found > 0 && offset <= b.lastOffset {
 			return fmt.Errorf("%w: poll answer, offset %d after %d", ErrProtocol, offset, b.lastOffset)
 		}
-		b.lastOffset, rest = offset, rest[size:]
+		b.lastOffset, b.lastTimestamp = offset, messageTimestamp(rest)
+		rest = rest[size:]
 	}
 	if found != b.count {
 		return fmt.Errorf("%w: poll answer announces %d messages and holds %d", ErrProtocol, b.count, found)
 	}
 	return nil
+}
+
+func (b *Batch) firstOffset() uint64    { return messageOffset(b.body.bytes[b.start:]) }
+func (b *Batch) firstTimestamp() uint64 { return messageTimestamp(b.body.bytes[b.start:]) }
+
+// ambiguous tells whether the answer may stand for no partition at all: the server answers a member without partitions,
+// and a poll of a partition that is not its own, like a poll of partition 0 at its start.
+func (b *Batch) ambiguous() bool {
+	return b.Partition == 0 && b.CurrentOffset == 0 && b.count == 0
 }
 
 // dropThrough removes the messages up to and including offset.

@@ -27,10 +27,10 @@ func (c *Client) WaitUp(ctx context.Context) error {
 }
 
 // Up tells whether the client is connected and logged in.
-func (c *Client) Up() bool { up, _ := c.session.up(); return up }
+func (c *Client) Up() bool { return c.Err() == nil }
 
 // Err is why the client is not up, nil when it is.
-func (c *Client) Err() error { _, err := c.session.up(); return err }
+func (c *Client) Err() error { _, err := c.session.present(); return err }
 
 // Close ends the connection.
 func (c *Client) Close(context.Context) error {

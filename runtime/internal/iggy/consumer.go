@@ -6,7 +6,6 @@ package iggy
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -27,6 +26,7 @@ type ConsumerOptions struct {
 	Stream, Topic, Group string
 	BatchLength          int
 	PollInterval         time.Duration
+	StartFrom            StartFrom
 	// OnPollError hears of every poll that failed and will be repeated. It must not block.
 	OnPollError func(error)
 }
@@ -37,25 +37,25 @@ type Consumer struct {
 	opts    ConsumerOptions
 	session *session
 
+	invalid              error // a name that cannot be one
 	stream, topic, group iggcon.Identifier
 	member               iggcon.Consumer
 	joined               atomic.Pointer[iggcon.TopicDetails] // the topic as the present membership found it
 
-	conn       *conn // the connection the fields below belong to
-	poll       *call // on its way, or nil
-	asked      uint32
-	stores     []storing
-	round      round
-	count      uint32            // of the next poll
-	handed     map[uint32]uint64 // per partition: the last offset handed over; outlives connections
-	created    uint64            // creation time of the topic that handed speaks of
-	failures   int
-	pause      backoff
-	timer      *time.Timer
-	frames     []byte
-	spare      *Batch
-	pollFrame  []byte
-	storeFrame []byte
+	conn      *conn // the connection the fields below belong to
+	poll      *call // on its way, or nil
+	asked     uint32
+	stores    []storing
+	round     round
+	count     uint32 // of the next poll
+	positions map[uint32]*position
+	created   uint64 // creation time of the topic that positions speaks of
+	failures  int    // of polls in a row
+	pause     backoff
+	timer     *time.Timer
+	frames    []byte // reused
+	spare     *Batch // reused for answers without news
+	target    []byte // what polls and stores have in common: member, stream, topic
 }
 
 // storing is an offset store whose answer is still to come.
@@ -72,7 +72,13 @@ func NewConsumer(cfg Config, opts ConsumerOptions) *Consumer {
 	if opts.OnPollError == nil {
 		opts.OnPollError = func(error) {}
 	}
-	c := &Consumer{opts: opts, count: uint32(opts.BatchLength), handed: make(map[uint32]uint64), spare: new(Batch)}
+	c := &Consumer{opts: opts, count: uint32(opts.BatchLength), positions: make(map[uint32]*position), spare: new(Batch)}
+	var ids []iggcon.Identifier
+	if ids, c.invalid = identify(opts.Stream, opts.Topic, opts.Group); c.invalid == nil {
+		c.stream, c.topic, c.group = ids[0], ids[1], ids[2]
+		c.member = iggcon.NewGroupConsumer(c.group)
+		c.target = appendIdentifier(appendIdentifier(appendConsumer(nil, c.member), c.stream), c.topic)
+	}
 	c.round.interval = opts.PollInterval
 	c.session = newSession(cfg, c.prepare)
 	return c
@@ -93,26 +99,18 @@ func (c *Consumer) prepare(ctx context.Context, conn *conn) error {
 
 // Join connects, logs in and joins the group, which is created when it is missing. The stream and the topic must exist.
 // It waits through outages; an error is the end of ctx or a definite refusal, and it may be called again.
-func (c *Consumer) Join(ctx context.Context) (err error) {
-	if c.stream, err = name("stream", c.opts.Stream); err != nil {
-		return err
+func (c *Consumer) Join(ctx context.Context) error {
+	if c.invalid != nil {
+		return c.invalid
 	}
-	if c.topic, err = name("topic", c.opts.Topic); err != nil {
-		return err
-	}
-	if c.group, err = name("consumer group", c.opts.Group); err != nil {
-		return err
-	}
-	c.member = iggcon.NewGroupConsumer(c.group)
-	c.pollFrame, c.storeFrame = c.buildPollFrame(), c.buildStoreFrame()
 	return c.attach(ctx)
 }
 
 // Up tells whether there is a connection that has joined the group.
-func (c *Consumer) Up() bool { up, _ := c.session.up(); return up }
+func (c *Consumer) Up() bool { return c.Err() == nil }
 
 // Err is why the consumer is not up, nil when it is.
-func (c *Consumer) Err() error { _, err := c.session.up(); return err }
+func (c *Consumer) Err() error { _, err := c.session.present(); return err }
 
 // attach makes the present connection of the session ours.
 func (c *Consumer) attach(ctx context.Context) error {
@@ -122,14 +120,17 @@ func (c *Consumer) attach(ctx context.Context) error {
 	}
 	c.detach()
 	c.conn = current
-	c.round.reset()
-	topic := c.joined.Load()
-	if topic.CreatedAt != c.created {
-		clear(c.handed) // another topic of the same name
-		c.created = topic.CreatedAt
-		c.learn(int(topic.Size), int(topic.MessagesCount))
-	}
+	c.rejoined()
 	return nil
+}
+
+// rejoined begins a membership: ownership and the server's offsets may be others than before.
+func (c *Consumer) rejoined() {
+	c.round.reset()
+	c.adopt(c.joined.Load())
+	for _, p := range c.positions {
+		p.met = false
+	}
 }
 
 // detach drops what belongs to the connection so far. A batch that was fetched and not handed over is read again.
@@ -195,25 +196,38 @@ func (c *Consumer) next(ctx context.Context) (*Batch, error) {
 	c.failures = 0
 	c.pause.reset()
 	c.round.answered(batch.Partition, batch.count > 0 && batch.count >= int(c.asked))
-	return c.accept(batch), nil
-}
-
-// accept removes what was handed over before, and returns nil when nothing is left.
-func (c *Consumer) accept(batch *Batch) *Batch {
-	c.learn(len(batch.body.bytes), batch.count)
-	handed, known := c.handed[batch.Partition]
-	if known && batch.count > 0 {
-		batch.dropThrough(handed)
-		if batch.count == 0 {
-			c.store(batch.Partition, handed) // the write was lost
-		}
-	}
-	if batch.count == 0 {
+	fresh, err := c.accept(ctx, batch)
+	if err != nil || !fresh {
 		batch.Release()
-		return nil
+		return nil, err
 	}
 	c.spare = new(Batch)
-	return batch
+	return batch, nil
+}
+
+// accept compares an answer with the position of its partition, removes what was handed over before, and tells whether
+// anything is left.
+func (c *Consumer) accept(ctx context.Context, b *Batch) (bool, error) {
+	c.learn(len(b.body.bytes), b.count)
+	p := c.position(b.Partition)
+	if !p.met {
+		if here, err := c.meet(ctx, b, p); err != nil || !here {
+			return false, err
+		}
+	}
+	if err := c.resetIfVoid(ctx, b, p); err != nil {
+		return false, err
+	}
+	if b.count == 0 {
+		return false, nil
+	}
+	if p.valid {
+		b.dropThrough(p.done)
+		if b.count == 0 {
+			c.store(b.Partition, p.done) // the write was lost
+		}
+	}
+	return b.count > 0, nil
 }
 
 // learn adapts the count of the next poll to messages of this size.
@@ -228,7 +242,7 @@ func (c *Consumer) learn(bytes, messages int) {
 // due at once, sends it in the same write, so that its answer travels while the plugin works. When the write is lost
 // with its connection, the batch is recognised when it comes again.
 func (c *Consumer) HandOver(b *Batch) {
-	c.handed[b.Partition] = b.lastOffset
+	c.position(b.Partition).advance(b)
 	if b.conn == c.conn {
 		c.store(b.Partition, b.lastOffset)
 	}
@@ -238,7 +252,7 @@ func (c *Consumer) HandOver(b *Batch) {
 func (c *Consumer) store(partition uint32, offset uint64) {
 	s := storing{call: newCall(cmdStoreOffset), partition: partition}
 	c.stores = append(c.stores, s)
-	c.frames = c.appendStore(c.frames[:0], partition, offset)
+	c.frames = c.appendStoreFrame(c.frames[:0], partition, offset)
 	if c.poll != nil || time.Now().Before(c.round.due) {
 		c.conn.send(c.frames, s.call)
 		return
@@ -259,7 +273,7 @@ func (c *Consumer) takeStores() (failed error) {
 		switch statusOf(err) {
 		case statusNotResolved, statusInvalidOffset:
 			// The partition has moved to another member, or was purged. What we know of it is void.
-			delete(c.handed, s.partition)
+			delete(c.positions, s.partition)
 		default:
 			failed = errors.Join(failed, err)
 		}
@@ -287,8 +301,8 @@ func (c *Consumer) handle(ctx context.Context, err error) error {
 	}
 	switch statusOf(err) {
 	case statusNotMember, statusGroupNotFound:
-		c.round.reset()
 		if err = c.prepare(ctx, c.conn); err == nil {
+			c.rejoined()
 			return nil
 		}
 		if definite(err) {
@@ -307,13 +321,11 @@ func (c *Consumer) handle(ctx context.Context, err error) error {
 // Close leaves the group within ctx and ends the connection.
 func (c *Consumer) Close(ctx context.Context) error {
 	var err error
-	if up, _ := c.session.up(); up && c.conn != nil && c.conn.alive() {
-		err = c.conn.leaveGroup(ctx, c.stream, c.topic, c.group)
+	if current, _ := c.session.present(); current != nil {
+		err = current.leaveGroup(ctx, c.stream, c.topic, c.group)
 	}
 	c.session.close()
-	if c.conn != nil {
-		c.detach()
-	}
+	c.detach()
 	return unless(err, statusNotMember)
 }
 
@@ -343,35 +355,5 @@ func (c *Consumer) sleepUntil(ctx context.Context, due time.Time) error {
 func (c *Consumer) appendPoll(dst []byte) []byte {
 	c.poll, c.asked = newCall(cmdPollMessages), c.count
 	c.round.polled(time.Now())
-	dst = append(dst, c.pollFrame...)
-	binary.LittleEndian.PutUint32(dst[len(dst)-5:], c.asked)
-	return dst
-}
-
-// buildPollFrame is a group poll for the next messages of whatever partition is next; the count is filled in. It never
-// commits by itself.
-func (c *Consumer) buildPollFrame() []byte {
-	frame := appendIdentifier(appendIdentifier(appendConsumer(beginFrame(nil, cmdPollMessages), c.member), c.stream), c.topic)
-	frame = appendPartition(frame, anyPartition)
-	frame = append(frame, byte(iggcon.POLLING_NEXT))
-	frame = binary.LittleEndian.AppendUint64(frame, 0)
-	frame = binary.LittleEndian.AppendUint32(frame, 0)
-	frame = append(frame, 0) // auto-commit
-	endFrame(frame, 0, 0)
-	return frame
-}
-
-// buildStoreFrame is an offset store; partition and offset are filled in.
-func (c *Consumer) buildStoreFrame() []byte {
-	frame := append(beginFrame(nil, cmdStoreOffset), offsetTarget(c.member, c.stream, c.topic, 0)...)
-	frame = binary.LittleEndian.AppendUint64(frame, 0)
-	endFrame(frame, 0, 0)
-	return frame
-}
-
-func (c *Consumer) appendStore(dst []byte, partition uint32, offset uint64) []byte {
-	dst = append(dst, c.storeFrame...)
-	binary.LittleEndian.PutUint32(dst[len(dst)-12:], partition)
-	binary.LittleEndian.PutUint64(dst[len(dst)-8:], offset)
-	return dst
+	return c.appendPollFrame(dst, anyPartition, iggcon.NextPollingStrategy(), c.asked)
 }

@@ -39,6 +39,7 @@ type Producer struct {
 	opts    ProducerOptions
 	session *session
 
+	invalid       error // a name that cannot be one
 	stream, topic iggcon.Identifier
 	partitions    atomic.Uint32 // as of the last look; routes keys
 
@@ -58,6 +59,10 @@ func NewProducer(cfg Config, opts ProducerOptions) *Producer {
 		opts.OnError = func(error) {}
 	}
 	p := &Producer{opts: opts}
+	var ids []iggcon.Identifier
+	if ids, p.invalid = identify(opts.Stream, opts.Topic); p.invalid == nil {
+		p.stream, p.topic = ids[0], ids[1]
+	}
 	p.session = newSession(cfg, p.prepare)
 	return p
 }
@@ -73,22 +78,19 @@ func (p *Producer) prepare(ctx context.Context, c *conn) error {
 
 // Ensure connects, logs in and creates the stream and the topic (one partition) where they are missing. It waits
 // through outages; an error is the end of ctx or a definite refusal, and it may be called again.
-func (p *Producer) Ensure(ctx context.Context) (err error) {
-	if p.stream, err = name("stream", p.opts.Stream); err != nil {
-		return err
+func (p *Producer) Ensure(ctx context.Context) error {
+	if p.invalid != nil {
+		return p.invalid
 	}
-	if p.topic, err = name("topic", p.opts.Topic); err != nil {
-		return err
-	}
-	_, err = p.session.await(ctx)
+	_, err := p.session.await(ctx)
 	return err
 }
 
 // Up tells whether there is a connection that is logged in.
-func (p *Producer) Up() bool { up, _ := p.session.up(); return up }
+func (p *Producer) Up() bool { return p.Err() == nil }
 
 // Err is why the producer is not up, nil when it is.
-func (p *Producer) Err() error { _, err := p.session.up(); return err }
+func (p *Producer) Err() error { _, err := p.session.present(); return err }
 
 // WaitUp returns when the producer is up, or with the error of ctx or of the closed producer.
 func (p *Producer) WaitUp(ctx context.Context) error {

@@ -90,11 +90,21 @@ func (s *session) await(ctx context.Context) (*conn, error) {
 	}
 }
 
-// up tells whether there is a connection, and if not, why.
-func (s *session) up() (bool, error) {
+var errConnecting = errors.New("not connected yet")
+
+// present returns the connection when there is one, else why there is none.
+func (s *session) present() (*conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.current != nil && s.current.alive(), s.err
+	switch {
+	case s.current != nil && s.current.alive():
+		return s.current, nil
+	case s.current != nil:
+		return nil, s.current.reason()
+	case s.err != nil:
+		return nil, s.err
+	}
+	return nil, errConnecting
 }
 
 func (s *session) publish(c *conn, err error) {

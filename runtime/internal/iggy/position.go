@@ -1,0 +1,248 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package iggy
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	iggcon "github.com/apache/iggy/foreign/go/contracts"
+)
+
+// StartFrom says where a group without a stored offset begins. The zero value is the oldest message.
+type StartFrom struct {
+	strategy iggcon.PollingStrategy
+}
+
+// StartFirst begins with the oldest message.
+func StartFirst() StartFrom { return StartFrom{} }
+
+// StartLast begins with the newest message there is.
+func StartLast() StartFrom { return StartFrom{iggcon.LastPollingStrategy()} }
+
+// StartAtOffset begins with the message of this offset, or with the next one when the partition is not there yet.
+func StartAtOffset(offset uint64) StartFrom { return StartFrom{iggcon.OffsetPollingStrategy(offset)} }
+
+// StartAtTime begins with the first message that the server appended at t or later.
+func StartAtTime(t time.Time) StartFrom {
+	return StartFrom{iggcon.TimestampPollingStrategy(uint64(max(t.UnixMicro(), 0)))}
+}
+
+func (s StartFrom) oldest() bool { return s.strategy.Kind == 0 }
+
+// position is where a partition stands: every message up to done has an outcome (rule of the commit mode). It outlives
+// connections: what was done is recognised when it is polled again because its commit was lost.
+type position struct {
+	done     uint64
+	valid    bool   // done says something
+	appended uint64 // when the server appended the message at done; 0 when we did not see it
+	met      bool   // looked up on the server in the present membership
+	asked    time.Time
+}
+
+// advance notes that all messages of b have their outcome.
+func (p *position) advance(b *Batch) {
+	p.done, p.valid, p.appended = b.lastOffset, true, b.lastTimestamp
+}
+
+// overtaken tells whether b begins with a message at or below the position that was appended after it: offsets have
+// begun anew, and the message is not one of those that are done.
+func (p *position) overtaken(b *Batch) bool {
+	return p.valid && p.appended != 0 && b.count > 0 && b.firstOffset() <= p.done && b.firstTimestamp() > p.appended
+}
+
+// unclearInterval limits how often an answer that may mean anything is looked into.
+const unclearInterval = time.Second
+
+// position returns what is known of a partition.
+func (c *Consumer) position(partition uint32) *position {
+	p, ok := c.positions[partition]
+	if !ok {
+		p = new(position)
+		c.positions[partition] = p
+	}
+	return p
+}
+
+// meet looks a partition up when it is seen first in a membership: the group may have a stored offset from before, and
+// if it has none, it begins where the options say. It returns false when the batch lies elsewhere and is to be polled
+// again.
+func (c *Consumer) meet(ctx context.Context, b *Batch, p *position) (bool, error) {
+	if p.valid {
+		p.met = true
+		return true, nil
+	}
+	stored, err := c.conn.offset(ctx, c.member, c.stream, c.topic, b.Partition)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case stored != nil:
+		p.done, p.valid = stored.StoredOffset, true
+	case !c.opts.StartFrom.oldest():
+		return c.begin(ctx, b, p)
+	}
+	p.met = true
+	return true, nil
+}
+
+// begin stores the offset in front of where a new group is to begin.
+func (c *Consumer) begin(ctx context.Context, b *Batch, p *position) (bool, error) {
+	record, err := c.partitionRecord(ctx, b.Partition)
+	if err != nil {
+		return false, err
+	}
+	if record.MessagesCount == 0 {
+		p.met = true // whatever comes is to be read
+		return true, nil
+	}
+	first, err := c.locate(ctx, record, c.opts.StartFrom.strategy)
+	if err != nil {
+		return false, err
+	}
+	if first > 0 {
+		if err := c.conn.storeOffset(ctx, c.member, c.stream, c.topic, b.Partition, first-1); err != nil {
+			return false, err
+		}
+		p.done, p.valid = first-1, true
+	}
+	p.met = true
+	return false, nil
+}
+
+// locate returns the offset of the first message that a strategy finds, or of the next one to come.
+func (c *Consumer) locate(ctx context.Context, partition iggcon.PartitionContract, strategy iggcon.PollingStrategy) (uint64, error) {
+	end := partition.CurrentOffset + 1
+	if strategy.Kind == iggcon.POLLING_OFFSET {
+		return min(strategy.Value, end), nil
+	}
+	frame := c.appendPollFrame(nil, int64(partition.Id), strategy, 1)
+	body, err := c.conn.roundTrip(ctx, cmdPollMessages, frame)
+	if err != nil {
+		return 0, err
+	}
+	var found Batch
+	if err := found.parse(body); err != nil {
+		body.release()
+		c.conn.fail(err)
+		return 0, err
+	}
+	defer found.Release()
+	if found.Len() == 0 {
+		return end, nil
+	}
+	return found.lastOffset, nil
+}
+
+// partitionRecord asks for the topic and returns the record of one partition.
+func (c *Consumer) partitionRecord(ctx context.Context, partition uint32) (iggcon.PartitionContract, error) {
+	topic, err := c.conn.existingTopic(ctx, c.stream, c.topic)
+	if err != nil {
+		return iggcon.PartitionContract{}, err
+	}
+	c.adopt(topic)
+	for _, p := range topic.Partitions {
+		if p.Id == partition {
+			return p, nil
+		}
+	}
+	return iggcon.PartitionContract{}, &StatusError{Op: fmt.Sprintf("partition %d", partition), Code: statusPartitionNotFound}
+}
+
+// adopt forgets all positions when the topic is not the one they were made in.
+func (c *Consumer) adopt(topic *iggcon.TopicDetails) {
+	if topic.CreatedAt == c.created {
+		return
+	}
+	if c.created != 0 {
+		c.session.log.Warn("the topic was created anew, starting from its beginning", "stream", c.opts.Stream, "topic", c.opts.Topic)
+	}
+	c.created = topic.CreatedAt
+	for _, p := range c.positions {
+		*p = position{}
+	}
+	c.learn(int(topic.Size), int(topic.MessagesCount))
+}
+
+// resetIfVoid forgets a position that lies above the end of its partition, which is what a purge leaves behind: waiting
+// for the partition to grow past it would skip everything until then. The answer alone is no proof, the topic record
+// must agree.
+func (c *Consumer) resetIfVoid(ctx context.Context, b *Batch, p *position) error {
+	if p.overtaken(b) {
+		c.warnReset(b, p)
+		return nil
+	}
+	if !p.valid || b.CurrentOffset >= p.done {
+		return nil
+	}
+	if b.ambiguous() {
+		// Partition 0 at its start, or no partition at all.
+		if time.Since(p.asked) < unclearInterval {
+			return nil
+		}
+		p.asked = time.Now()
+		if alone, err := c.onlyMember(ctx); err != nil || !alone {
+			return err
+		}
+	}
+	record, err := c.partitionRecord(ctx, b.Partition)
+	if err != nil {
+		return err
+	}
+	if !p.valid || record.CurrentOffset >= p.done {
+		return nil
+	}
+	if err := c.deleteVoidOffset(ctx, b.Partition); err != nil {
+		return err
+	}
+	c.warnReset(b, p)
+	return nil
+}
+
+func (c *Consumer) warnReset(b *Batch, p *position) {
+	c.session.log.Warn("the partition begins anew below the group's position, as after a purge: reading it from its beginning",
+		"stream", c.opts.Stream, "topic", c.opts.Topic, "group", c.opts.Group, "partition", b.Partition,
+		"position", p.done, "current_offset", b.CurrentOffset)
+	*p = position{met: true}
+}
+
+// deleteVoidOffset deletes the server's stored offset when that, too, lies above the end.
+func (c *Consumer) deleteVoidOffset(ctx context.Context, partition uint32) error {
+	stored, err := c.conn.offset(ctx, c.member, c.stream, c.topic, partition)
+	if err != nil || stored == nil || stored.StoredOffset <= stored.CurrentOffset {
+		return err
+	}
+	return c.conn.deleteOffset(ctx, c.member, c.stream, c.topic, partition)
+}
+
+// onlyMember tells whether the group has one member: then it is us, and every partition is ours.
+func (c *Consumer) onlyMember(ctx context.Context) (bool, error) {
+	group, err := c.conn.group(ctx, c.stream, c.topic, c.group)
+	return group != nil && len(group.Members) == 1, err
+}
+
+// appendPollFrame appends a group poll that never commits by itself.
+func (c *Consumer) appendPollFrame(dst []byte, partition int64, strategy iggcon.PollingStrategy, count uint32) []byte {
+	start := len(dst)
+	dst = append(beginFrame(dst, cmdPollMessages), c.target...)
+	dst = appendPartition(dst, partition)
+	dst = append(dst, byte(strategy.Kind))
+	dst = binary.LittleEndian.AppendUint64(dst, strategy.Value)
+	dst = binary.LittleEndian.AppendUint32(dst, count)
+	dst = append(dst, 0) // auto-commit
+	endFrame(dst, start, 0)
+	return dst
+}
+
+func (c *Consumer) appendStoreFrame(dst []byte, partition uint32, offset uint64) []byte {
+	start := len(dst)
+	dst = append(beginFrame(dst, cmdStoreOffset), c.target...)
+	dst = appendPartition(dst, int64(partition))
+	dst = binary.LittleEndian.AppendUint64(dst, offset)
+	endFrame(dst, start, 0)
+	return dst
+}

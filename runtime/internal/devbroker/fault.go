@@ -256,7 +256,8 @@ func Leader(address string) Action {
 		follower := x.conn.session.thisNode()
 		follower.role = roleFollower
 		var a answer
-		a.cluster("cluster", node{name: "leader", ip: host, port: uint16(number)}, follower)
+		leader := node{name: "leader", ip: host, port: uint16(number), status: nodeHealthy}
+		a.cluster("cluster", leader, follower)
 		x.Respond(StatusOK, a.body)
 		return nil
 	}

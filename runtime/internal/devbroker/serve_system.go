@@ -106,7 +106,7 @@ func (a *answer) cluster(name string, nodes ...node) {
 func (s *session) thisNode() node {
 	host, port, _ := net.SplitHostPort(s.client.server)
 	number, _ := strconv.ParseUint(port, 10, 16)
-	return node{name: "iggy-node", ip: host, port: uint16(number)}
+	return node{name: "iggy-node", ip: host, port: uint16(number), status: nodeHealthy}
 }
 
 func (s *session) getClusterMetadata(_ *decoder, a *answer) Status {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	iggcon "github.com/apache/iggy/foreign/go/contracts"
 	"go.uber.org/goleak"
 )
 
@@ -46,4 +47,13 @@ func numbered(t testing.TB, b *SendBatch, from, to int) *SendBatch {
 		}
 	}
 	return b
+}
+
+func mustName(t testing.TB, value string) iggcon.Identifier {
+	t.Helper()
+	id, err := name("", value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }

@@ -1,0 +1,186 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package iggy
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAnswersReachTheirCallsInOrder(t *testing.T) {
+	// Given a server that answers a write of three requests in three pieces that respect no border,
+	bodies := [][]byte{[]byte("first"), nil, []byte("third")}
+	c := dialTest(t, listen(t, func(peer net.Conn) {
+		for range bodies {
+			readRequest(peer)
+		}
+		var all []byte
+		for _, b := range bodies {
+			all = append(all, answer(b...)...)
+		}
+		for _, piece := range [][]byte{all[:3], all[3:12], all[12:]} {
+			peer.Write(piece)
+		}
+		io.Copy(io.Discard, peer)
+	}), patience)
+	// when three calls go out in one write,
+	calls := []*call{newCall(cmdGetStats), newCall(cmdPing), newCall(cmdGetStreams)}
+	frames := []byte(strings.Repeat(string(pingFrame()), len(calls)))
+	c.send(frames, calls...)
+	// then each gets its own answer, whatever is waited for first.
+	for _, i := range []int{2, 0, 1} {
+		body, err := c.wait(testContext(t), calls[i])
+		want(t, err, nil)
+		want(t, string(body.content()), string(bodies[i]))
+		body.release()
+	}
+}
+
+func TestCancelledCallDoesNotDisturbTheNext(t *testing.T) {
+	proceed := make(chan struct{})
+	c := dialTest(t, listen(t, func(peer net.Conn) {
+		readRequest(peer)
+		<-proceed
+		peer.Write(answer([]byte("late")...))
+		readRequest(peer)
+		peer.Write(answer([]byte("next")...))
+		io.Copy(io.Discard, peer)
+	}), patience)
+	ctx, cancel := context.WithCancel(testContext(t))
+	cancel()
+	_, err := c.roundTrip(ctx, cmdPing, pingFrame())
+	wantError(t, err, context.Canceled)
+	close(proceed)
+	body, err := c.roundTrip(testContext(t), cmdPing, pingFrame())
+	want(t, err, nil)
+	want(t, string(body.content()), "next")
+}
+
+func TestConnectionEndsWithAReason(t *testing.T) {
+	const short = 100 * time.Millisecond
+	hang := func(peer net.Conn) { io.Copy(io.Discard, peer) }
+	reply := func(b []byte) func(net.Conn) {
+		return func(peer net.Conn) {
+			readRequest(peer)
+			peer.Write(b)
+			hang(peer)
+		}
+	}
+	cases := []struct {
+		name    string
+		timeout time.Duration
+		peer    func(net.Conn)
+		err     error  // expected in the chain
+		text    string // expected in the text
+	}{
+		{"no answer", short, hang, ErrTimeout, "ping: no answer in time"},
+		{"half a header", short, reply(answer()[:5]), ErrTimeout, ""},
+		{"half a body", short, reply(answer(make([]byte, 100)...)[:50]), ErrTimeout, ""},
+		{"closed before the answer", patience, func(peer net.Conn) { readRequest(peer) }, io.EOF, "closed by the server"},
+		{"closed in mid-body", patience, func(peer net.Conn) {
+			readRequest(peer)
+			peer.Write(answer(make([]byte, 100)...)[:50])
+		}, io.ErrUnexpectedEOF, "closed inside an answer"},
+		{"a body of 1 GB", patience, reply(binary.LittleEndian.AppendUint32(make([]byte, 4), 1<<30)), ErrBodyTooBig, "1073741824"},
+		{"an HTTP server", patience, reply([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")), ErrProtocol, "HTTP server"},
+		{"a TLS server", patience, func(peer net.Conn) {
+			readRequest(peer)
+			peer.Write([]byte{0x15, 3, 3, 0, 2, 2, 10})
+		}, ErrProtocol, "iggy.tls.enabled"},
+		{"a stale client", patience, reply(status(statusStaleClient)), nil, "30"},
+		{"server stopping", patience, reply(status(statusDisconnected)), nil, "8"},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			c := dialTest(t, listen(t, test.peer), test.timeout)
+			_, err := c.roundTrip(testContext(t), cmdPing, pingFrame())
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if test.err != nil {
+				wantError(t, err, test.err)
+			}
+			if !strings.Contains(err.Error(), test.text) {
+				t.Errorf("error %q does not say %q", err, test.text)
+			}
+			// and the connection is dead for everybody after.
+			<-c.done
+			if _, err := c.roundTrip(testContext(t), cmdPing, pingFrame()); err == nil {
+				t.Error("a dead connection took another request")
+			}
+		})
+	}
+}
+
+func TestUnsolicitedNoticeIsSeenAtOnce(t *testing.T) {
+	for name, notice := range map[string][]byte{"status 8": status(statusDisconnected), "end of stream": nil, "an answer to nothing": answer()} {
+		t.Run(name, func(t *testing.T) {
+			c := dialTest(t, listen(t, func(peer net.Conn) { peer.Write(notice) }), patience)
+			select {
+			case <-c.done: // without any request of ours
+			case <-testContext(t).Done():
+				t.Fatal("not noticed")
+			}
+		})
+	}
+}
+
+func TestOneByteBodyDoesNotShiftTheStream(t *testing.T) {
+	c := onConn(t, patience, answer(7), answer([]byte("whole")...))
+	_, err := c.topic(testContext(t), mustName(t, "s"), mustName(t, "t"))
+	wantError(t, err, ErrProtocol) // an undecodable answer is an error, and ends the connection
+	<-c.done
+
+	c = onConn(t, patience, answer(7), answer([]byte("whole")...))
+	want(t, c.ping(testContext(t)), nil) // where no body is expected it is read over
+	body, err := c.roundTrip(testContext(t), cmdPing, pingFrame())
+	want(t, err, nil)
+	want(t, string(body.content()), "whole")
+}
+
+func TestErrorWithBodyDoesNotShiftTheStream(t *testing.T) {
+	c := onConn(t, patience, status(statusTopicNotFound, []byte("extra")...), answer([]byte("whole")...))
+	want(t, statusOf(c.ping(testContext(t))), statusTopicNotFound)
+	body, err := c.roundTrip(testContext(t), cmdPing, pingFrame())
+	want(t, err, nil)
+	want(t, string(body.content()), "whole")
+}
+
+func TestCancelledSendDoesNotWaitForAPeerThatDoesNotRead(t *testing.T) {
+	release := make(chan struct{})
+	c := dialTest(t, listen(t, func(net.Conn) { <-release }), patience)
+	defer close(release)
+	ctx, cancel := context.WithCancel(testContext(t))
+	sent := make(chan error)
+	go func() {
+		k := newCall(cmdSendMessages)
+		parts := net.Buffers{make([]byte, 64<<20)}
+		c.sendParts(ctx, &parts, k)
+		_, err := c.wait(ctx, k)
+		sent <- err
+	}()
+	cancel()
+	wantError(t, <-sent, context.Canceled)
+	<-c.done
+}
+
+func TestDeadlineBelongsToTheOldestCall(t *testing.T) {
+	// Given a peer that answers the first of two calls and not the second,
+	c := onConn(t, 300*time.Millisecond, answer())
+	want(t, c.ping(testContext(t)), nil)
+	// when nothing is outstanding for longer than the timeout, the connection lives,
+	select {
+	case <-c.done:
+		t.Fatal(c.reason())
+	case <-time.After(900 * time.Millisecond):
+	}
+	// and the unanswered call ends it.
+	wantError(t, c.ping(testContext(t)), ErrTimeout)
+}

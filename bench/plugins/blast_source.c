@@ -124,8 +124,8 @@ static int32_t configure(struct blast_source *source, const uint8_t *config_json
     config_uint(&config, "payload", 1, IGGY_MAX_PAYLOAD_BYTES, &source->payload_len);
     config_bool(&config, "state", &source->with_state);
     if (config.failed) return IGGY_INVALID;
-    if (source->with_state && state && !state_read(state, state_len, &source->acknowledged, 1)) {
-        log_printf(&source->log, IGGY_LOG_ERROR, "the saved state is not one of blast_source");
+    if (source->with_state &&
+        !state_read(&source->log, state, state_len, &source->acknowledged, 1)) {
         return IGGY_FAILED;
     }
     return build_batch(source) ? IGGY_OK : IGGY_FAILED;

@@ -17,7 +17,7 @@ size_t state_write(uint8_t *out, const uint64_t *values, size_t fields) {
             continue;
         }
         /* UINT8, UINT16, UINT32 and UINT64 follow each other: 1, 2, 4, 8 bytes. */
-        unsigned width = values[i] <= 0xff ? 0 : values[i] <= 0xffff ? 1 : values[i] <= 0xffffffff ? 2 : 3;
+        unsigned width = (values[i] > 0xff) + (values[i] > 0xffff) + (values[i] > 0xffffffff);
         out[len++] = (uint8_t)(UINT8 + width);
         for (int shift = (8 << width) - 8; shift >= 0; shift -= 8) {
             out[len++] = (uint8_t)(values[i] >> shift);
@@ -26,9 +26,9 @@ size_t state_write(uint8_t *out, const uint64_t *values, size_t fields) {
     return len;
 }
 
-bool state_read(const uint8_t *bytes, size_t len, uint64_t *values, size_t fields) {
+static bool decode(const uint8_t *bytes, size_t len, uint64_t *values, size_t fields) {
     const uint8_t *at = bytes, *end = bytes + len;
-    if (len == 0 || *at++ != (FIXARRAY | fields)) return false;
+    if (*at++ != (FIXARRAY | fields)) return false;
     for (size_t i = 0; i < fields; i++) {
         if (at == end) return false;
         uint8_t tag = *at++;
@@ -40,4 +40,16 @@ bool state_read(const uint8_t *bytes, size_t len, uint64_t *values, size_t field
         for (values[i] = 0; width > 0; width--) values[i] = values[i] << 8 | *at++;
     }
     return at == end;
+}
+
+bool state_read(const struct log *log, const uint8_t *bytes, size_t len, uint64_t *values,
+                size_t fields) {
+    if (!bytes) return true;
+    if (len == 0) {
+        log_printf(log, IGGY_LOG_WARN, "the saved state is empty, starting afresh");
+        return true;
+    }
+    if (decode(bytes, len, values, fields)) return true;
+    log_printf(log, IGGY_LOG_ERROR, "the saved state was not written by this plugin");
+    return false;
 }

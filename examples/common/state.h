@@ -16,13 +16,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log.h"
+
 /* Room that `fields` fields need at most. */
 #define STATE_BYTES(fields) (1 + 9 * (fields))
 
 /* Writes up to 15 fields and returns the number of bytes. */
 size_t state_write(uint8_t *out, const uint64_t *values, size_t fields);
 
-/* True when the bytes are exactly an array of so many unsigned numbers. */
-bool state_read(const uint8_t *bytes, size_t len, uint64_t *values, size_t fields);
+/* Reads what open was given. Without a state the values stay as they are. False: the
+ * bytes are not exactly an array of so many numbers, which the log then says. */
+bool state_read(const struct log *log, const uint8_t *bytes, size_t len, uint64_t *values,
+                size_t fields);
 
 #endif

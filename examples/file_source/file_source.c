@@ -210,19 +210,13 @@ static bool read_config(struct file_source *source, const uint8_t *bytes, size_t
 }
 
 /* Finds where to start. False: the reason is in the log. */
-static bool read_state(struct file_source *source, const uint8_t *bytes, size_t len,
+static bool find_start(struct file_source *source, const uint8_t *state, size_t state_len,
                        bool from_end) {
     struct tail_position *start = &source->acknowledged;
-    if (bytes && len > 0) {
-        uint64_t fields[STATE_FIELDS];
-        if (!state_read(bytes, len, fields, STATE_FIELDS)) {
-            log_printf(&source->log, IGGY_LOG_ERROR, "the saved state is not one of file_source");
-            return false;
-        }
-        *start = (struct tail_position){fields[0], fields[1], fields[2], fields[3], fields[4]};
-        return true;
-    }
-    if (bytes) log_printf(&source->log, IGGY_LOG_WARN, "the saved state is empty, starting afresh");
+    uint64_t fields[STATE_FIELDS] = {0};
+    if (!state_read(&source->log, state, state_len, fields, STATE_FIELDS)) return false;
+    *start = (struct tail_position){fields[0], fields[1], fields[2], fields[3], fields[4]};
+    if (start->inode != 0) return true;
     struct stat info;
     if (stat(source->path, &info) == 0 && !S_ISREG(info.st_mode)) {
         log_printf(&source->log, IGGY_LOG_ERROR, "%s is not a regular file", source->path);
@@ -247,7 +241,7 @@ static int32_t open_source(uint32_t id, const uint8_t *config, size_t config_len
         free_source(source);
         return IGGY_INVALID;
     }
-    if (!read_state(source, state, state_len, from_end) ||
+    if (!find_start(source, state, state_len, from_end) ||
         !source_loop_init(&source->loop, id, &steps, source, source->log)) {
         free_source(source);
         return IGGY_FAILED;

@@ -141,20 +141,6 @@ static bool read_config(struct random_source *source, const uint8_t *bytes, size
     return !config.failed;
 }
 
-static bool read_state(struct random_source *source, const uint8_t *bytes, size_t len) {
-    if (!bytes) return true;
-    if (len == 0) {
-        log_printf(&source->log, IGGY_LOG_WARN, "the saved state is empty, starting afresh");
-        return true;
-    }
-    if (!state_read(bytes, len, &source->acknowledged, 1)) {
-        log_printf(&source->log, IGGY_LOG_ERROR, "the saved state is not one of random_source");
-        return false;
-    }
-    source->produced = source->acknowledged;
-    return true;
-}
-
 static int32_t open_source(uint32_t id, const uint8_t *config, size_t config_len,
                            const uint8_t *state, size_t state_len, iggy_log_fn *log,
                            struct random_source **result) {
@@ -162,14 +148,18 @@ static int32_t open_source(uint32_t id, const uint8_t *config, size_t config_len
     if (!source) return IGGY_FAILED;
     source->log = (struct log){log, "random_source"};
     source->random = (uint64_t)time(NULL) << 32 | (uint64_t)id << 1 | 1; /* never 0 */
-    int32_t code = !read_config(source, config, config_len)  ? IGGY_INVALID
-                   : !read_state(source, state, state_len) ? IGGY_FAILED
-                   : source_loop_init(&source->loop, id, &steps, source, source->log)
-                       ? IGGY_OK
-                       : IGGY_FAILED;
-    if (code == IGGY_OK) *result = source;
-    else free_source(source);
-    return code;
+    if (!read_config(source, config, config_len)) {
+        free_source(source);
+        return IGGY_INVALID;
+    }
+    if (!state_read(&source->log, state, state_len, &source->acknowledged, 1) ||
+        !source_loop_init(&source->loop, id, &steps, source, source->log)) {
+        free_source(source);
+        return IGGY_FAILED;
+    }
+    source->produced = source->acknowledged;
+    *result = source;
+    return IGGY_OK;
 }
 
 /* ---- The exported functions; connector.h describes each ------------------- */

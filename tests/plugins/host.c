@@ -1,0 +1,313 @@
+/*
+ * Licensed to the Apache Software Foundation (ASF) under one or more contributor
+ * license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+#include "host.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "buffer.h"
+#include "check.h"
+#include "postcard.h"
+
+/* ---- Loading --------------------------------------------------------------- */
+
+static void *load(const char *path) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "%s\n", dlerror());
+        abort();
+    }
+    return library;
+}
+
+/* ISO C has no conversion from an object pointer to a function pointer. */
+#define FIND(library, api, field, symbol)                              \
+    do {                                                               \
+        void *address = dlsym(library, symbol);                        \
+        memcpy(&(api).field, &address, sizeof address);                \
+    } while (0)
+
+iggy_source_api host_load_source(const char *path) {
+    void *library = load(path);
+    iggy_source_api api;
+    FIND(library, api, open, "iggy_source_open");
+    FIND(library, api, handle, "iggy_source_handle");
+    FIND(library, api, close, "iggy_source_close");
+    FIND(library, api, version, "iggy_source_version");
+    FIND(library, api, handle_v2, "iggy_source_handle_v2");
+    FIND(library, api, batch_result, "iggy_source_batch_result");
+    return api;
+}
+
+iggy_sink_api host_load_sink(const char *path) {
+    void *library = load(path);
+    iggy_sink_api api;
+    FIND(library, api, open, "iggy_sink_open");
+    FIND(library, api, consume, "iggy_sink_consume");
+    FIND(library, api, close, "iggy_sink_close");
+    FIND(library, api, version, "iggy_sink_version");
+    return api;
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t arrived = PTHREAD_COND_INITIALIZER;
+static char records[64 * 1024];
+
+void host_log(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
+              size_t message_len) {
+    pthread_mutex_lock(&mutex);
+    size_t used = strlen(records);
+    snprintf(records + used, sizeof records - used, "%d %.*s: %.*s\n", level, (int)target_len,
+             (const char *)target, (int)message_len, (const char *)message);
+    pthread_mutex_unlock(&mutex);
+}
+
+bool host_logged(const char *text) {
+    pthread_mutex_lock(&mutex);
+    bool found = strstr(records, text) != NULL;
+    if (!found) fprintf(stderr, "the log holds:\n%s", records);
+    records[0] = '\0';
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+int32_t host_open_source(const iggy_source_api *api, uint32_t id, const char *config) {
+    return api->open(id, (const uint8_t *)config, strlen(config), NULL, 0, host_log);
+}
+
+int32_t host_open_sink(const iggy_sink_api *api, uint32_t id, const char *config) {
+    return api->open(id, (const uint8_t *)config, strlen(config), host_log);
+}
+
+/* ---- Receiving from sources ------------------------------------------------ */
+
+static struct queued {
+    struct host_batch batch;
+    struct queued *next;
+} *queue;
+
+int32_t (*host_on_send)(uint32_t id, uint64_t batch_id);
+
+static char *copy(struct slice slice) {
+    char *text = malloc(slice.len + 1);
+    CHECK(text);
+    if (slice.len > 0) memcpy(text, slice.bytes, slice.len);
+    text[slice.len] = '\0';
+    return text;
+}
+
+static void decode(struct host_batch *batch, const uint8_t *messages, size_t len) {
+    struct reader reader = reader_over(messages, len);
+    batch->schema = (uint32_t)read_uint(&reader, 32);
+    batch->count = (size_t)read_uint(&reader, 64);
+    batch->payloads = calloc(batch->count + 1, sizeof *batch->payloads);
+    batch->lens = calloc(batch->count + 1, sizeof *batch->lens);
+    CHECK(batch->payloads && batch->lens);
+    for (size_t i = 0; i < batch->count; i++) {
+        for (int option = 0; option < 5; option++) CHECK_EQUAL(read_uint(&reader, 32), 0);
+        struct slice payload = read_bytes(&reader);
+        batch->payloads[i] = copy(payload);
+        batch->lens[i] = payload.len;
+    }
+    batch->has_state = read_uint(&reader, 32) == 1;
+    if (batch->has_state) {
+        struct slice state = read_bytes(&reader);
+        batch->state = (uint8_t *)copy(state);
+        batch->state_len = state.len;
+    }
+    CHECK(!reader.failed && reader.at == reader.end);
+}
+
+static void receive(uint32_t id, uint64_t batch_id, const uint8_t *messages, size_t len) {
+    struct queued *queued = calloc(1, sizeof *queued);
+    CHECK(queued);
+    queued->batch.id = id;
+    queued->batch.batch_id = batch_id;
+    decode(&queued->batch, messages, len);
+    pthread_mutex_lock(&mutex);
+    struct queued **end = &queue;
+    while (*end) end = &(*end)->next;
+    *end = queued;
+    pthread_cond_broadcast(&arrived);
+    pthread_mutex_unlock(&mutex);
+}
+
+void host_send(uint32_t id, const uint8_t *messages, size_t len) {
+    receive(id, 0, messages, len);
+    if (host_on_send) host_on_send(id, 0);
+}
+
+int32_t host_send_v2(uint32_t id, uint64_t batch_id, const uint8_t *messages, size_t len) {
+    receive(id, batch_id, messages, len);
+    return host_on_send ? host_on_send(id, batch_id) : IGGY_OK;
+}
+
+struct host_batch *host_next_batch_within(unsigned ms) {
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += ms / 1000;
+    end.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (end.tv_nsec >= 1000000000) end.tv_sec++, end.tv_nsec -= 1000000000;
+    pthread_mutex_lock(&mutex);
+    while (!queue && pthread_cond_timedwait(&arrived, &mutex, &end) != ETIMEDOUT) {
+    }
+    struct queued *first = queue;
+    if (first) queue = first->next;
+    pthread_mutex_unlock(&mutex);
+    return first ? &first->batch : NULL; /* the first member: free frees both */
+}
+
+struct host_batch *host_next_batch(void) {
+    return host_next_batch_within(20000);
+}
+
+void host_free_batch(struct host_batch *batch) {
+    for (size_t i = 0; i < batch->count; i++) free(batch->payloads[i]);
+    free(batch->payloads);
+    free(batch->lens);
+    free(batch->state);
+    free(batch);
+}
+
+/* ---- Feeding sinks --------------------------------------------------------- */
+
+static void put_text(struct buffer *out, const char *text) {
+    put_uint(out, strlen(text));
+    buffer_text(out, text);
+}
+
+/* Base64 written bit by bit, so not by the code under test. */
+static void put_header_field(struct buffer *out, uint8_t kind, const uint8_t *bytes, size_t len) {
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    buffer_byte(out, kind);
+    put_uint(out, (len + 2) / 3 * 4);
+    size_t bits = len * 8;
+    for (size_t at = 0; at < (len + 2) / 3 * 24; at += 6) {
+        unsigned digit = 0;
+        for (size_t bit = at; bit < at + 6; bit++) {
+            digit = digit << 1 | (bit < bits ? bytes[bit / 8] >> (7 - bit % 8) & 1 : 0);
+        }
+        buffer_byte(out, at < bits ? (uint8_t)digits[digit] : '=');
+    }
+}
+
+static void put_message_with_headers(struct buffer *out, const struct host_message *message) {
+    struct buffer headers = {0};
+    for (size_t i = 0; i < message->header_count; i++) {
+        const struct host_header *header = &message->headers[i];
+        if (i == 0) put_uint(&headers, message->header_count);
+        put_header_field(&headers, header->key_kind, header->key, header->key_len);
+        put_header_field(&headers, header->value_kind, header->value, header->value_len);
+    }
+    put_uint(out, 1); /* id */
+    put_uint(out, message->offset);
+    put_uint(out, 0); /* checksum */
+    put_uint(out, message->timestamp);
+    put_uint(out, 0); /* origin timestamp */
+    put_uint(out, headers.len);
+    buffer_append(out, headers.bytes, headers.len);
+    put_uint(out, message->payload_len);
+    buffer_append(out, message->payload, message->payload_len);
+    CHECK(!headers.failed);
+    buffer_free(&headers);
+}
+
+struct host_blobs host_encode(const char *stream, const char *topic, uint32_t partition,
+                              uint8_t schema, const struct host_message *messages, size_t count) {
+    struct buffer topic_blob = {0}, metadata_blob = {0}, messages_blob = {0};
+    put_text(&topic_blob, stream);
+    put_text(&topic_blob, topic);
+    put_uint(&metadata_blob, partition);
+    put_uint(&metadata_blob, count > 0 ? messages[count - 1].offset : 0);
+    put_uint(&metadata_blob, schema);
+    put_uint(&messages_blob, schema);
+    put_uint(&messages_blob, count);
+    for (size_t i = 0; i < count; i++) put_message_with_headers(&messages_blob, &messages[i]);
+    CHECK(!topic_blob.failed && !metadata_blob.failed && !messages_blob.failed);
+    return (struct host_blobs){topic_blob.bytes, metadata_blob.bytes, messages_blob.bytes,
+                               topic_blob.len,   metadata_blob.len,   messages_blob.len};
+}
+
+void host_free_blobs(struct host_blobs *blobs) {
+    free(blobs->topic);
+    free(blobs->metadata);
+    free(blobs->messages);
+}
+
+int32_t host_consume(const iggy_sink_api *api, uint32_t id, const struct host_blobs *blobs) {
+    return api->consume(id, blobs->topic, blobs->topic_len, blobs->metadata, blobs->metadata_len,
+                        blobs->messages, blobs->messages_len);
+}
+
+/* ---- Files ----------------------------------------------------------------- */
+
+static char directory[64];
+
+static void remove_directory(void) {
+    DIR *dir = opendir(directory);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char *path = host_path(entry->d_name);
+        unlink(path);
+        free(path);
+    }
+    if (dir) closedir(dir);
+    rmdir(directory);
+}
+
+const char *host_directory(void) {
+    if (!directory[0]) {
+        strcpy(directory, "/tmp/iggy-plugin-test-XXXXXX");
+        CHECK(mkdtemp(directory));
+        atexit(remove_directory);
+    }
+    return directory;
+}
+
+char *host_path(const char *name) {
+    size_t size = strlen(host_directory()) + strlen(name) + 2;
+    char *path = malloc(size);
+    CHECK(path);
+    snprintf(path, size, "%s/%s", host_directory(), name);
+    return path;
+}
+
+static void put_file(const char *path, const char *text, const char *mode) {
+    FILE *file = fopen(path, mode);
+    CHECK(file);
+    CHECK(fputs(text, file) >= 0);
+    CHECK_EQUAL(fclose(file), 0);
+}
+
+void host_write_file(const char *path, const char *text) {
+    put_file(path, text, "w");
+}
+
+void host_append_file(const char *path, const char *text) {
+    put_file(path, text, "a");
+}
+
+char *host_read_file(const char *path) {
+    struct buffer text = {0};
+    FILE *file = fopen(path, "r");
+    CHECK(file);
+    char bytes[4096];
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, file)) > 0;) {
+        buffer_append(&text, bytes, got);
+    }
+    fclose(file);
+    buffer_byte(&text, 0);
+    CHECK(!text.failed);
+    return (char *)text.bytes;
+}

@@ -41,21 +41,36 @@ func receive(id uint32, batchID uint64, messages *C.host_byte, length C.size_t) 
 		strayBatches.report(id)
 		return CodeRefused
 	}
-	return r.Receive(batchID, view(messages, length))
+	bytes, ok := view(messages, length)
+	if !ok {
+		processLog.Load().Error("A plugin handed over a batch of an impossible length; the batch is refused.",
+			"plugin_id", id, "length", uint64(length))
+		return CodeRefused
+	}
+	return r.Receive(batchID, bytes)
 }
 
 //export hostLog
 func hostLog(level C.uint8_t, target *C.host_byte, targetLength C.size_t, message *C.host_byte, messageLength C.size_t) {
 	// A logger that panics is not worth the process, and there is nowhere to log it.
 	defer func() { _ = recover() }()
-	logRecord(uint8(level), view(target, targetLength), view(message, messageLength))
+	targetBytes, _ := view(target, targetLength)
+	messageBytes, _ := view(message, messageLength)
+	logRecord(uint8(level), targetBytes, messageBytes)
 }
+
+// maxLength is beyond what any plugin hands over at once: a greater length is a mistake,
+// and the memory behind it may not be there.
+const maxLength = 1 << 30
 
 // view is memory of the plugin as a slice, valid until the callback returns. With length 0
 // the pointer may be anything.
-func view(data *C.host_byte, length C.size_t) []byte {
-	if data == nil || length == 0 {
-		return nil
+func view(data *C.host_byte, length C.size_t) (bytes []byte, ok bool) {
+	switch {
+	case length == 0:
+		return nil, true
+	case data == nil || length > maxLength:
+		return nil, false
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(data)), length)
+	return unsafe.Slice((*byte)(unsafe.Pointer(data)), length), true
 }

@@ -149,7 +149,19 @@ func (h *Host) loadNew(path string, kind Kind) (*library, error) {
 		return nil, err
 	}
 	h.libraries[path] = l
+	h.repairSignalHandlers()
 	return l, nil
+}
+
+// gateOf returns the gate of a file: a link is another path to a library that the loader
+// knows already.
+func (h *Host) gateOf(file os.FileInfo) *gate {
+	for _, l := range h.libraries {
+		if os.SameFile(l.loaded, file) {
+			return l.gate
+		}
+	}
+	return newGate()
 }
 
 func (h *Host) setLoadPath(path string) {

@@ -65,13 +65,15 @@ type Info struct {
 // this process. The error says why the library cannot be loaded; Info then holds what
 // could be found out.
 func Inspect(path string) (Info, error) {
-	path, err := Resolve(path)
+	resolved, err := Resolve(path)
 	if err != nil {
-		return Info{Path: path, Problem: err.Error()}, err
+		info := newInfo(path)
+		info.Problem = err.Error()
+		return info, err
 	}
-	info, err := readLibrary(path)
+	info, err := readLibrary(resolved)
 	if info.exports(symSinkVersion) || info.exports(symSourceVersion) {
-		info.Version, info.VersionProblem = readVersion(path)
+		info.Version, info.VersionProblem = readVersion(resolved, versionTimeout)
 	}
 	if err == nil {
 		err = info.usable()
@@ -82,10 +84,15 @@ func Inspect(path string) (Info, error) {
 	return info, err
 }
 
+// newInfo has empty lists, which are no nulls in JSON.
+func newInfo(path string) Info {
+	return Info{Path: path, Kinds: []Kind{}, Found: []string{}, Missing: []string{}, Foreign: []string{}}
+}
+
 // readLibrary reads the ELF file. The error says why the system could not load it; whether
 // it is a plugin is asked of the Info.
 func readLibrary(path string) (Info, error) {
-	info := Info{Path: path, Kinds: []Kind{}, Found: []string{}, Missing: []string{}, Foreign: []string{}}
+	info := newInfo(path)
 	content, err := readRegular(path)
 	if err != nil {
 		return info, &UnusableError{Code: Unreadable, Path: path, err: err,

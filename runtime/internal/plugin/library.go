@@ -4,11 +4,9 @@
 
 package plugin
 
-import (
-	"os"
-)
+import "os"
 
-// library is a loaded library, shared by all instances of all kinds.
+// library is what a path was when it was loaded, shared by all instances of all kinds.
 type library struct {
 	host   *Host
 	info   Info
@@ -39,7 +37,7 @@ func newLibrary(h *Host, info Info, file os.FileInfo) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &library{host: h, info: info, loaded: file, gate: newGate()}
+	l := &library{host: h, info: info, loaded: file, gate: h.gateOf(file)}
 	l.sink, l.source = handle.sink(&info), handle.source(&info)
 	l.sinkVersion, l.sourceVersion = l.sink.callVersion(), l.source.callVersion()
 	return l, nil
@@ -54,3 +52,6 @@ func (l *library) changed() bool {
 	}
 	return !os.SameFile(now, l.loaded) || now.Size() != l.loaded.Size() || !now.ModTime().Equal(l.loaded.ModTime())
 }
+
+// Generation of the source interface that the library has.
+func (l *SourceLibrary) Generation() Generation { return l.library.source.generation() }

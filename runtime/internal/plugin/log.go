@@ -17,10 +17,8 @@ const LevelTrace = slog.LevelDebug - 4
 
 // processLog receives what plugins log. One for the process: the callback has no argument
 // that would tell instances or hosts apart, and plugins log for as long as the process
-// lives.
+// lives. A Host sets it before it loads the first of them.
 var processLog atomic.Pointer[slog.Logger]
-
-func init() { processLog.Store(slog.Default()) }
 
 // logRecord logs a record of a plugin.
 func logRecord(level uint8, target, message []byte) {

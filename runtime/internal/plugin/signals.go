@@ -34,13 +34,13 @@ func (h *Host) keepSignalHandlers() {
 	}
 }
 
-// repairSignalHandlers makes handlers that plugins installed run on the alternate signal
-// stack. Without, one could run on the small stack of a goroutine, and Go ends the process
-// at the next such signal rather than let it.
+// repairSignalHandlers makes handlers that plugins installed run on the signal stack of
+// their thread. Without, they would run on the small stack of a goroutine, and Go ends the
+// process when such a handler passes the signal on to Go's own.
 func (h *Host) repairSignalHandlers() {
 	for repaired := uint64(C.host_repair_signal_handlers()); repaired != 0; repaired &= repaired - 1 {
 		number := syscall.Signal(1 + bits.TrailingZeros64(repaired))
-		h.logger.Warn("A plugin installed a signal handler without SA_ONSTACK; the flag was added. The signal reaches the plugin now, not the runtime.",
+		h.logger.Warn("A plugin installed a signal handler without SA_ONSTACK; the flag was added. Whether the signal still reaches the runtime is up to the plugin.",
 			"signal", signalName(number))
 	}
 }

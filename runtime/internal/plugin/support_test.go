@@ -49,7 +49,7 @@ var builds sync.Map // output path → func() error
 // flags, and returns its path.
 func buildPlugin(t testing.TB, source string, flags ...string) string {
 	t.Helper()
-	name := strings.TrimSuffix(source, filepath.Ext(source)) + strings.Join(flags, "")
+	name := strings.ReplaceAll(strings.TrimSuffix(source, ".c")+strings.Join(flags, ""), "/", "_")
 	path := filepath.Join(buildDir, "lib"+name+".so")
 	build, _ := builds.LoadOrStore(path, sync.OnceValue(func() error { return compile(source, path, flags) }))
 	if err := build.(func() error)(); err != nil {
@@ -116,16 +116,23 @@ func (r *records) count(text string) (n int, changed <-chan struct{}) {
 
 func (r *records) await(t *testing.T, text string) {
 	t.Helper()
+	r.awaitCount(t, text, 1)
+}
+
+func (r *records) awaitCount(t *testing.T, text string, want int) {
+	t.Helper()
 	deadline := time.After(patience)
 	for {
 		n, changed := r.count(text)
-		if n > 0 {
+		if n >= want {
 			return
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("no log line contains %q; logged were\n%s", text, strings.Join(r.lines, "\n"))
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			t.Fatalf("%d log lines contain %q, not %d; logged were\n%s", n, text, want, strings.Join(r.lines, "\n"))
 		}
 	}
 }
@@ -231,7 +238,7 @@ func inChild(t *testing.T, body func(t *testing.T)) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
+	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.count=1")
 	child.Env = append(os.Environ(), childMarker+"="+t.Name())
 	out, err := child.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {

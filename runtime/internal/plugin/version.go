@@ -25,8 +25,8 @@ const versionTimeout = 5 * time.Second
 
 // readVersion runs the version function of a library in a child process, so that whatever
 // the library does while it is loaded happens there. It returns the version or the problem.
-func readVersion(path string) (version, problem string) {
-	answer, err := runVersionChild(path)
+func readVersion(path string, limit time.Duration) (version, problem string) {
+	answer, err := runVersionChild(path, limit)
 	text := strings.ToValidUTF8(answer, "\uFFFD")
 	switch {
 	case strings.HasPrefix(text, "="):
@@ -39,13 +39,13 @@ func readVersion(path string) (version, problem string) {
 	return "", "the library ended the process that loaded it to read its version"
 }
 
-func runVersionChild(path string) (answer string, err error) {
+func runVersionChild(path string, limit time.Duration) (answer string, err error) {
 	result, childEnd, err := os.Pipe()
 	if err != nil {
 		return "", err
 	}
 	defer result.Close()
-	err = waitVersionChild(path, childEnd)
+	err = waitVersionChild(path, childEnd, limit)
 	// The answer is in the pipe by now; a process that the library left behind may still
 	// hold the other end.
 	if err := result.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
@@ -58,9 +58,9 @@ func runVersionChild(path string) (answer string, err error) {
 	return string(bytes), errors.Join(err, readErr)
 }
 
-func waitVersionChild(path string, result *os.File) error {
+func waitVersionChild(path string, result *os.File, limit time.Duration) error {
 	defer result.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	child := exec.CommandContext(ctx, "/proc/self/exe")
 	child.Env = append(os.Environ(), versionMarker+"="+path)
@@ -69,7 +69,7 @@ func waitVersionChild(path string, result *os.File) error {
 	child.Cancel = func() error { return syscall.Kill(-child.Process.Pid, syscall.SIGKILL) }
 	err := child.Run()
 	if ctx.Err() != nil {
-		return fmt.Errorf("it did not finish within %s", versionTimeout)
+		return fmt.Errorf("it did not finish within %s", limit)
 	}
 	return err
 }

@@ -37,7 +37,8 @@ struct instance {
     iggy_send_fn *send;
     iggy_send_v2_fn *send_v2;
     pthread_t thread;
-    bool started, stop;
+    bool started, stop, send_at_close;
+    bool hang_in_handle, hang_in_batch_result, hang_in_close;
     uint64_t batch; /* last one that was sent */
     int result;     /* of that batch, -1 while there is none */
 };
@@ -45,6 +46,7 @@ struct instance {
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct instance *instances;
+static uint32_t last_closed;
 static iggy_log_fn *log_record;
 
 static void say(const char *format, ...) {
@@ -123,13 +125,22 @@ static void *write_broken_socket(void *unused) {
 }
 
 static volatile sig_atomic_t handled;
-static void handler(int signal_number) { handled = signal_number; }
+static struct sigaction replaced[65];
+
+/* Does as signal registries do: notes the signal and passes it on to the handler that was
+ * there before, which is the host's. */
+static void handle_signal(int signal_number, siginfo_t *info, void *context) {
+    volatile char stack[16384]; /* more than a goroutine has */
+    memset((void *)stack, 0, sizeof stack);
+    handled = signal_number;
+    if (replaced[signal_number].sa_flags & SA_SIGINFO) replaced[signal_number].sa_sigaction(signal_number, info, context);
+}
 
 static void install_handler(int signal_number) {
     struct sigaction action = {0};
-    action.sa_handler = handler;
-    action.sa_flags = SA_RESTART; /* and not SA_ONSTACK */
-    sigaction(signal_number, &action, NULL);
+    action.sa_sigaction = handle_signal;
+    action.sa_flags = SA_SIGINFO | SA_RESTART; /* and not SA_ONSTACK */
+    sigaction(signal_number, &action, &replaced[signal_number]);
 }
 
 static void block_all_signals(void) {
@@ -217,6 +228,24 @@ static void hang(void) {
     pthread_mutex_unlock(&released_mu);
 }
 
+static void hang_in(struct instance *instance, const char *function) {
+    if (strcmp(function, "handle") == 0) instance->hang_in_handle = true;
+    if (strcmp(function, "batch_result") == 0) instance->hang_in_batch_result = true;
+    if (strcmp(function, "close") == 0) instance->hang_in_close = true;
+}
+
+static void *log_when_released(void *unused) {
+    hang();
+    say("later");
+    return unused;
+}
+
+static void log_later(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, log_when_released, NULL);
+    pthread_detach(thread);
+}
+
 static void release(void) {
     pthread_mutex_lock(&released_mu);
     released = true;
@@ -232,6 +261,7 @@ static int32_t run(struct instance *instance, char **script) {
         else if (strcmp(w, "return") == 0) return (int32_t)number(script);
         else if (strcmp(w, "log") == 0) log_words(script);
         else if (strcmp(w, "log_invalid") == 0) log_invalid();
+        else if (strcmp(w, "log_endless") == 0) log_record(IGGY_LOG_INFO, NULL, 5, (const uint8_t *)"x", SIZE_MAX);
         else if (strcmp(w, "log_threads") == 0) { long n = number(script); on_threads(n, log_often, (void *)number(script)); }
         else if (strcmp(w, "broken_socket") == 0) { write_broken_socket(NULL); on_threads(1, write_broken_socket, NULL); }
         else if (strcmp(w, "handler") == 0) install_handler((int)number(script));
@@ -239,11 +269,17 @@ static int32_t run(struct instance *instance, char **script) {
         else if (strcmp(w, "block_signals") == 0) block_all_signals();
         else if (strcmp(w, "blocked") == 0) return (int32_t)blocked_signals();
         else if (strcmp(w, "sleep") == 0) { if (!sleep_undisturbed(number(script))) return 4; }
+        else if (strcmp(w, "nap") == 0) usleep((useconds_t)number(script));
         else if (strcmp(w, "exec") == 0) return fork_and_exec();
         else if (strcmp(w, "hang") == 0) hang();
+        else if (strcmp(w, "hang_in") == 0) hang_in(instance, word(script));
+        else if (strcmp(w, "log_later") == 0) log_later();
+        else if (strcmp(w, "environment") == 0) { char *name = word(script); say("%s=%s", name, getenv(name)); }
         else if (strcmp(w, "release") == 0) release();
         else if (strcmp(w, "send") == 0) send_many(instance, number(script));
         else if (strcmp(w, "send_as") == 0) say("send_as %d", send_batch(instance, (uint32_t)number(script), "stray", 5));
+        else if (strcmp(w, "send_as_last") == 0) say("send_as_last %d", send_batch(instance, last_closed, "late", 4));
+        else if (strcmp(w, "send_at_close") == 0) instance->send_at_close = true;
         else if (strcmp(w, "send_null") == 0) say("send_null %d", send_batch(instance, instance->id, NULL, 0));
         else if (strcmp(w, "send_endless") == 0) say("send_endless %d", send_batch(instance, instance->id, "x", SIZE_MAX));
         else if (strcmp(w, "send_threads") == 0) on_threads(number(script), send_hundred, instance);
@@ -262,23 +298,7 @@ static int32_t run_bytes(struct instance *instance, const uint8_t *bytes, size_t
     return code;
 }
 
-static void *run_thread(void *argument) {
-    struct instance *instance = argument;
-    char *script = instance->script;
-    run(instance, &script);
-    return NULL;
-}
-
-static int32_t start(uint32_t id, iggy_send_fn *send, iggy_send_v2_fn *send_v2) {
-    struct instance *instance = find(id);
-    if (instance == NULL) return IGGY_INVALID;
-    instance->send = send;
-    instance->send_v2 = send_v2;
-    instance->started = pthread_create(&instance->thread, NULL, run_thread, instance) == 0;
-    return instance->started ? IGGY_OK : IGGY_FAILED;
-}
-
-static int32_t end(uint32_t id) {
+__attribute__((unused)) static int32_t end(uint32_t id) {
     struct instance *instance = take(id);
     if (instance == NULL) return IGGY_INVALID;
     pthread_mutex_lock(&mu);
@@ -286,7 +306,9 @@ static int32_t end(uint32_t id) {
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mu);
     if (instance->started) pthread_join(instance->thread, NULL);
-    if (instance->batch > 0) say("after close %d", send_batch(instance, id, "late", 4));
+    if (instance->hang_in_close) hang();
+    if (instance->send_at_close) say("at close %d", send_batch(instance, id, "last", 4));
+    last_closed = id;
     free(instance->script);
     free(instance);
     return IGGY_OK;
@@ -318,6 +340,23 @@ const char *iggy_sink_version(void) { return "1.2.3"; }
 #endif
 
 #ifndef NO_SOURCE
+static void *run_thread(void *argument) {
+    struct instance *instance = argument;
+    char *script = instance->script;
+    run(instance, &script);
+    return NULL;
+}
+
+__attribute__((unused)) static int32_t start(uint32_t id, iggy_send_fn *send, iggy_send_v2_fn *send_v2) {
+    struct instance *instance = find(id);
+    if (instance == NULL) return IGGY_INVALID;
+    if (instance->hang_in_handle) hang();
+    instance->send = send;
+    instance->send_v2 = send_v2;
+    instance->started = pthread_create(&instance->thread, NULL, run_thread, instance) == 0;
+    return instance->started ? IGGY_OK : IGGY_FAILED;
+}
+
 int32_t iggy_source_open(uint32_t id, const uint8_t *config, size_t config_len, const uint8_t *state,
                          size_t state_len, iggy_log_fn *log) {
     log_record = log;
@@ -342,6 +381,7 @@ int32_t iggy_source_handle_v2(uint32_t id, iggy_send_v2_fn *send) { return start
 int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result) {
     struct instance *instance = find(id);
     if (instance == NULL) return IGGY_INVALID;
+    if (instance->hang_in_batch_result) hang();
     pthread_mutex_lock(&mu);
     bool pending = instance->batch == batch_id && instance->result < 0;
     if (pending) instance->result = result;

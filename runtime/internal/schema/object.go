@@ -1,0 +1,144 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Object is a JSON object split into its members. Values stay JSON text and are not
+// looked into; duplicate keys stay, and look-ups see the first.
+type Object struct {
+	members []Member
+	changed bool
+}
+
+// Member is a key and its value.
+type Member struct {
+	Key   []byte // unescaped
+	Value []byte // JSON text
+	text  []byte // the key as JSON text, with its quotes and escapes
+}
+
+// Key is the name of a member, prepared for use on every message.
+type Key struct {
+	name, text []byte
+}
+
+// NewKey prepares a name.
+func NewKey(name string) Key {
+	return Key{name: []byte(name), text: AppendString(nil, []byte(name))}
+}
+
+// String returns the name.
+func (k Key) String() string { return string(k.name) }
+
+// Members returns all members in order. They are to be changed through the methods of
+// the object only.
+func (o *Object) Members() []Member { return o.members }
+
+// Get returns the value of the first member of that name.
+func (o *Object) Get(key Key) (value []byte, ok bool) {
+	if i := o.index(key.name); i >= 0 {
+		return o.members[i].Value, true
+	}
+	return nil, false
+}
+
+// Set gives the first member of that name another value, in its place, or appends one.
+func (o *Object) Set(key Key, value []byte) {
+	o.changed = true
+	if i := o.index(key.name); i >= 0 {
+		o.members[i].Value = value
+		return
+	}
+	o.members = append(o.members, Member{Key: key.name, Value: value, text: key.text})
+}
+
+// Rename gives the i-th member another name, in its place.
+func (o *Object) Rename(i int, key Key) {
+	o.changed = true
+	o.members[i].Key, o.members[i].text = key.name, key.text
+}
+
+// DeleteFunc removes the members for which remove reports true.
+func (o *Object) DeleteFunc(remove func(*Member) bool) {
+	kept := o.members[:0]
+	for i := range o.members {
+		if !remove(&o.members[i]) {
+			kept = append(kept, o.members[i])
+		}
+	}
+	if len(kept) < len(o.members) {
+		o.members, o.changed = kept, true
+	}
+}
+
+func (o *Object) index(name []byte) int {
+	for i := range o.members {
+		if bytes.Equal(o.members[i].Key, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// appendTo prints the object.
+func (o *Object) appendTo(dst []byte) []byte {
+	size := 2
+	for i := range o.members {
+		size += len(o.members[i].text) + len(o.members[i].Value) + 2
+	}
+	dst = append(slices.Grow(dst, size), '{')
+	for i := range o.members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, o.members[i].text...)
+		dst = append(dst, ':')
+		dst = append(dst, o.members[i].Value...)
+	}
+	return append(dst, '}')
+}
+
+// scan splits the object that begins at b[i] and returns the index behind it, as the
+// functions of scan.go do.
+func (o *Object) scan(b []byte, i int) (end int, seen uint64) {
+	o.members, o.changed = o.members[:0], false
+	if i = skip(b, i+1); at(b, i) == '}' {
+		return i + 1, 0
+	}
+	for {
+		key, word := scanKey(b, i)
+		if key < 0 {
+			return -1, 0
+		}
+		seen |= word
+		value := scanColon(b, key)
+		if value < 0 {
+			return -1, 0
+		}
+		end, word := scanValue(b, value)
+		if end < 0 {
+			return -1, 0
+		}
+		seen |= word
+		o.add(b[i:key:key], b[value:end:end])
+		i = skip(b, end)
+		switch at(b, i) {
+		case ',':
+			i = skip(b, i+1)
+		case '}':
+			return i + 1, seen
+		default:
+			return -1, 0
+		}
+	}
+}
+
+func (o *Object) add(text, value []byte) {
+	o.members = append(o.members, Member{Key: unescaped(text), Value: value, text: text})
+}

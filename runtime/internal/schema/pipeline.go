@@ -1,0 +1,119 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import "github.com/apache/iggy-connect-go/abi/wire"
+
+// Transformer is an ordered list of transforms, as package transform builds it. It is
+// immutable and may be shared by pipelines.
+type Transformer interface {
+	// Apply changes m. It reports false when m was filtered out on purpose.
+	Apply(m *Message) (kept bool, err error)
+	// Empty reports that Apply never does anything.
+	Empty() bool
+	// UsesHeaders reports that Apply reads or writes headers.
+	UsesHeaders() bool
+}
+
+// Result is what became of one message. It is valid until the next call of the
+// pipeline it came from.
+type Result struct {
+	Filtered       bool // intentionally dropped; the rest is empty
+	Schema         wire.Schema
+	Payload        []byte
+	Headers        []wire.Header // those given, or what transforms made of them
+	HeadersChanged bool
+}
+
+// SinkPipeline makes of a polled payload what the plugin receives. Without transforms
+// it copies and allocates nothing. It serves one goroutine.
+type SinkPipeline struct {
+	decoder    Decoder
+	transforms Transformer // nil when there are none
+	message    Message
+}
+
+// NewSinkPipeline returns the pipeline of one stream entry. transforms may be nil.
+func NewSinkPipeline(decoder Decoder, transforms Transformer) *SinkPipeline {
+	return &SinkPipeline{decoder: decoder, transforms: orNone(transforms)}
+}
+
+// UsesHeaders reports whether Process looks at headers; otherwise none need be given.
+func (p *SinkPipeline) UsesHeaders() bool { return p.transforms != nil && p.transforms.UsesHeaders() }
+
+// Process decodes and transforms a payload. The schema of the result is that of the
+// payload the plugin receives, whatever the stream's schema was (decision A8). An error
+// is a *StageError.
+func (p *SinkPipeline) Process(payload []byte, headers []wire.Header) (Result, error) {
+	m := &p.message
+	m.reset(payload, headers, p.transforms != nil)
+	if err := p.decoder.Decode(m); err != nil {
+		return Result{}, &StageError{StageDecode, err}
+	}
+	return transformed(m, p.transforms)
+}
+
+// SourcePipeline makes of a produced payload what is sent to Iggy: Process once, then
+// Encode for each stream of the source. Where produced schema and stream agree and
+// nothing transforms, it copies and allocates nothing. It serves one goroutine.
+type SourcePipeline struct {
+	encoders   []Encoder
+	transforms Transformer // nil when there are none
+	message    Message
+}
+
+// NewSourcePipeline returns the pipeline of a source with one encoder for each of its
+// streams. transforms may be nil.
+func NewSourcePipeline(encoders []Encoder, transforms Transformer) *SourcePipeline {
+	return &SourcePipeline{encoders: encoders, transforms: orNone(transforms)}
+}
+
+// UsesHeaders reports whether Process looks at headers; otherwise none need be given.
+func (p *SourcePipeline) UsesHeaders() bool {
+	return p.transforms != nil && p.transforms.UsesHeaders()
+}
+
+// Process reads a payload by the schema the plugin announced and transforms it. An error
+// is a *StageError.
+func (p *SourcePipeline) Process(produced wire.Schema, payload []byte, headers []wire.Header) (Result, error) {
+	m := &p.message
+	m.reset(payload, headers, p.transforms != nil)
+	if err := decodeProduced(m, produced); err != nil {
+		return Result{}, &StageError{StageDecode, err}
+	}
+	return transformed(m, p.transforms)
+}
+
+// Encode returns the bytes of the message that Process took last for the stream of the
+// given index. An error is a *StageError.
+func (p *SourcePipeline) Encode(stream int) ([]byte, error) {
+	b, err := p.encoders[stream].Encode(&p.message)
+	if err != nil {
+		return nil, &StageError{StageEncode, err}
+	}
+	return b, nil
+}
+
+func transformed(m *Message, transforms Transformer) (Result, error) {
+	if transforms != nil {
+		kept, err := transforms.Apply(m)
+		if err != nil {
+			return Result{}, &StageError{StageTransform, err}
+		}
+		if !kept {
+			return Result{Filtered: true}, nil
+		}
+	}
+	return Result{Schema: m.Schema(), Payload: m.Bytes(), Headers: m.headers, HeadersChanged: m.headersChanged}, nil
+}
+
+// orNone makes nil of transforms that do nothing, so that a payload is validated only
+// instead of being split for them.
+func orNone(transforms Transformer) Transformer {
+	if transforms == nil || transforms.Empty() {
+		return nil
+	}
+	return transforms
+}

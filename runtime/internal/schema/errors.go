@@ -4,7 +4,11 @@
 
 package schema
 
-import "github.com/apache/iggy-connect-go/abi/wire"
+import (
+	"errors"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+)
 
 // Code says what kind of fault an Error is. Codes are stable: dead letters, the API
 // and the command line show them.
@@ -61,3 +65,12 @@ type StageError struct {
 func (e *StageError) Error() string { return string(e.Stage) + ": " + e.Err.Error() }
 
 func (e *StageError) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of the fault in err, or an empty one.
+func CodeOf(err error) Code {
+	var fault *Error
+	if errors.As(err, &fault) {
+		return fault.Code
+	}
+	return ""
+}

@@ -140,5 +140,26 @@ func (o *Object) scan(b []byte, i int) (end int, seen uint64) {
 }
 
 func (o *Object) add(text, value []byte) {
-	o.members = append(o.members, Member{Key: unescaped(text), Value: value, text: text})
+	o.members = append(o.members, Member{Key: Unescape(text), Value: value, text: text})
+}
+
+// SplitObject returns the members of a valid JSON object.
+func SplitObject(text []byte) []Member {
+	var o Object
+	o.scan(text, 0)
+	return o.members
+}
+
+// SplitArray returns the elements of a valid JSON array.
+func SplitArray(text []byte) [][]byte {
+	var elements [][]byte
+	i := skip(text, 1)
+	for at(text, i) != ']' {
+		end, _ := scanValue(text, i)
+		elements = append(elements, text[i:end:end])
+		if i = skip(text, end); at(text, i) == ',' {
+			i = skip(text, i+1)
+		}
+	}
+	return elements
 }

@@ -165,14 +165,14 @@ func TestStringsAreEscapedAndReadBack(t *testing.T) {
 	}
 	text := []byte(string(append(all, '\u2028', '\ufffd', '\U0001f680')))
 	quoted := AppendString(nil, text)
-	if !ValidJSON(quoted) || !bytes.Equal(unescaped(quoted), text) {
+	if !ValidJSON(quoted) || !bytes.Equal(Unescape(quoted), text) {
 		t.Fatalf("does not read back: %s", quoted)
 	}
 	if got := string(AppendString(nil, []byte("\"\\/\b\f\n\r\t\x00\x1f\x7fé\xff"))); got != `"\"\\/\b\f\n\r\t\u0000\u001f`+"\x7fé\ufffd"+`"` {
 		t.Fatalf("escaped as %s", got)
 	}
 	for in, want := range map[string]string{`"\ud83d\ude80"`: "🚀", `"\ud83dx"`: "\ufffdx", `"\ud83d\u0041"`: "\ufffdA", `"\ude80\ud83d"`: "\ufffd\ufffd", `"\/\b"`: "/\b"} {
-		if got := string(unescaped([]byte(in))); got != want {
+		if got := string(Unescape([]byte(in))); got != want {
 			t.Errorf("%s reads as %q, want %q", in, got, want)
 		}
 	}

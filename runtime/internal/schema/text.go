@@ -6,6 +6,8 @@ package schema
 
 import (
 	"bytes"
+	"math"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -53,9 +55,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }
 
-// unescaped returns the content of a valid JSON string: a view when nothing in it is
+// Unescape returns the content of a valid JSON string: a view when nothing in it is
 // escaped. A lone surrogate becomes U+FFFD.
-func unescaped(text []byte) []byte {
+func Unescape(text []byte) []byte {
 	content := text[1 : len(text)-1]
 	i := bytes.IndexByte(content, '\\')
 	if i < 0 {
@@ -97,4 +99,28 @@ func unescape(content []byte, i int) (r rune, next int) {
 		}
 	}
 	return utf8.RuneError, i
+}
+
+// FormatDouble writes a finite number as JSON: the shortest digits that read back, with
+// a fraction or an exponent, which tells it from an integer.
+func FormatDouble(v float64) string { return string(AppendDouble(nil, v)) }
+
+// AppendDouble appends what FormatDouble returns.
+func AppendDouble(dst []byte, v float64) []byte {
+	start := len(dst)
+	if abs := math.Abs(v); abs == 0 || 1e-5 <= abs && abs < 1e16 {
+		dst = strconv.AppendFloat(dst, v, 'f', -1, 64)
+		if !bytes.ContainsRune(dst[start:], '.') {
+			dst = append(dst, ".0"...)
+		}
+		return dst
+	}
+	dst = strconv.AppendFloat(dst, v, 'e', -1, 64)
+	// strconv writes 1e+16 and 1e-06.
+	e := start + bytes.IndexByte(dst[start:], 'e') + 1
+	sign, digits := dst[e], bytes.TrimLeft(dst[e+1:], "0")
+	if sign == '-' {
+		e++
+	}
+	return append(dst[:e], digits...)
 }

@@ -164,8 +164,9 @@ func (b *binder) text(value Value, path string, f *field, target reflect.Value) 
 }
 
 func (b *binder) integer(value Value, path string, f *field, target reflect.Value) {
-	number, ok := value.Data.(json.Number)
-	if !ok || !isInteger(string(number)) {
+	data, isNumber := value.Data.(json.Number)
+	number, isWhole := integer(string(data))
+	if !isNumber || !isWhole {
 		b.wrongType(value, path, f.kind.description())
 		return
 	}

@@ -24,7 +24,7 @@ var otherVariables = []string{
 // Environment is the process environment as far as it concerns configurations.
 type Environment struct {
 	values map[string]string
-	names  []string // of the variables with the prefix, sorted
+	names  []string // of the variables with the prefix that count as set, sorted
 }
 
 // NewEnvironment takes an environment in the form of os.Environ.
@@ -33,7 +33,9 @@ func NewEnvironment(environ []string) Environment {
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		e.values[name] = value
-		if strings.HasPrefix(strings.ToUpper(name), envPrefix) {
+		// An empty value counts as unset, except for a plugin's own keys.
+		upper := strings.ToUpper(name)
+		if strings.HasPrefix(upper, envPrefix) && (value != "" || strings.Contains(upper, pluginConfigSuffix)) {
 			e.names = append(e.names, name)
 		}
 	}
@@ -130,6 +132,8 @@ func setStreamPath(table *Table, path []string, value Value) {
 const (
 	streamsKey      = "streams"
 	pluginConfigKey = "plugin_config"
+
+	pluginConfigSuffix = "PLUGIN_CONFIG_"
 )
 
 // settable is a key with the name of its variable behind the prefix.
@@ -170,9 +174,9 @@ func (e Environment) runtimeOverrides() (overrides []override, findings []Findin
 	for _, name := range e.names {
 		s, ok := known[name]
 		switch {
-		case ok && e.values[name] != "":
+		case ok:
 			overrides = append(overrides, override{name, e.values[name], s.path, s.field})
-		case ok || slices.Contains(otherVariables, name) || connectorKindOf(name) != "":
+		case slices.Contains(otherVariables, name) || connectorKindOf(name) != "":
 		default:
 			findings = append(findings, Finding{
 				Severity: Warning,
@@ -306,13 +310,9 @@ func (e Environment) fit(name string, id ID, known []settable) (overrides []over
 			continue
 		}
 		for _, s := range resolveSuffix(suffix, known) {
-			// An empty value counts as unset, except for a plugin's own keys.
 			if e.values[name] != "" || s.path[0] == pluginConfigKey {
 				overrides = append(overrides, override{name, e.values[name], s.path, s.field})
 			}
-		}
-		if len(overrides) == 0 && e.values[name] == "" {
-			near = nil
 		}
 	}
 	return overrides, near
@@ -349,7 +349,7 @@ func resolveSuffix(suffix string, known []settable) []settable {
 			found = append(found, s)
 		}
 	}
-	if name, ok := strings.CutPrefix(suffix, "PLUGIN_CONFIG_"); ok && name != "" {
+	if name, ok := strings.CutPrefix(suffix, pluginConfigSuffix); ok && name != "" {
 		found = append(found, settable{suffix, []string{pluginConfigKey, strings.ToLower(name)}, &field{kind: kindAny}})
 	}
 	return found

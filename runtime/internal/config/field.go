@@ -201,8 +201,8 @@ func (f *field) parse(text string) Value {
 			return Value{Data: false}
 		}
 	case kindInteger:
-		if isInteger(text) {
-			return Value{Data: json.Number(text)}
+		if number, ok := integer(text); ok {
+			return Value{Data: number}
 		}
 	case kindStrings:
 		return Value{Data: parseStrings(text)}
@@ -240,8 +240,8 @@ func guessValue(text string) Value {
 	case "false":
 		return Value{Data: false}
 	}
-	if isInteger(text) {
-		return Value{Data: json.Number(strings.TrimPrefix(text, "+"))}
+	if number, ok := integer(text); ok {
+		return Value{Data: number}
 	}
 	if f, err := strconv.ParseFloat(text, 64); err == nil && isDecimal(text) {
 		return Value{Data: formatFloat(f)}
@@ -273,14 +273,15 @@ func splitArray(text string) ([]string, bool) {
 	return parts, true
 }
 
-// isInteger accepts the numbers that JSON accepts, within 64 bits.
-func isInteger(text string) bool {
-	if !json.Valid([]byte(text)) {
-		return false
+// integer reads a whole number of 64 bits, signed or not, into the form of JSON.
+func integer(text string) (json.Number, bool) {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return json.Number(strconv.FormatUint(n, 10)), true
 	}
-	_, unsignedErr := strconv.ParseUint(text, 10, 64)
-	_, signedErr := strconv.ParseInt(text, 10, 64)
-	return unsignedErr == nil || signedErr == nil
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return json.Number(strconv.FormatInt(n, 10)), true
+	}
+	return "", false
 }
 
 // isDecimal keeps words that Go takes for numbers (inf, nan, 0x1p4) strings.

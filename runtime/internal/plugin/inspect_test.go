@@ -249,11 +249,11 @@ func TestVersionIsNotAwaitedForEver(t *testing.T) {
 }
 
 func FuzzInspectReadsAnyFile(f *testing.F) {
-	own, err := os.ReadFile(scripted(f))
+	library, err := os.ReadFile(buildPlugin(f, "unrelated.c", "-nostdlib", "-s", "-Wl,-z,noseparate-code"))
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(own)
+	f.Add(library)
 	f.Add(elfHeader(elf.ELFCLASS64, elf.ELFDATA2LSB, elf.EM_X86_64, elf.ET_DYN))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		var info Info

@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/durable"
 )
 
 var (
@@ -42,7 +44,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type File struct {
 	path     string
 	lockPath string
-	disk     disk
+	disk     durable.Disk
 
 	mu   sync.Mutex
 	lock *os.File // nil once closed
@@ -56,7 +58,7 @@ type File struct {
 // where dir does not exist.
 func Open(dir, key string) (*File, error) {
 	base := filepath.Join(dir, "source_"+key)
-	f := &File{path: base + ".state", lockPath: base + ".lock", disk: osDisk{}}
+	f := &File{path: base + ".state", lockPath: base + ".lock", disk: durable.OS{}}
 	lock, err := acquire(f.lockPath)
 	if err != nil {
 		return nil, &Error{Op: "open", Path: f.path, Err: f.explain(err)}
@@ -100,7 +102,7 @@ func (f *File) Save(state []byte) error {
 		return nil
 	}
 	f.savedKnown = false
-	if err := replace(f.disk, f.path, state); err != nil {
+	if err := durable.Replace(f.disk, f.path, state); err != nil {
 		return f.writeError(err)
 	}
 	f.saved = append(f.saved[:0], state...)
@@ -116,17 +118,11 @@ func (f *File) Remove() error {
 		return &Error{Op: "remove", Path: f.path, Err: f.explain(err)}
 	}
 	f.savedKnown = false
-	err := f.disk.Remove(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	err := durable.Remove(f.disk, f.path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil {
-		err = f.disk.SyncDir(filepath.Dir(f.path))
-	}
-	if err != nil {
-		return &Error{Op: "remove", Path: f.path, Err: err}
-	}
-	return nil
+	return &Error{Op: "remove", Path: f.path, Err: err}
 }
 
 // Close gives the lock back. A save that comes later is refused: by then another
@@ -182,4 +178,12 @@ func (f *File) explain(err error) error {
 		return fmt.Errorf("%w: %s", ErrNoDirectory, dir)
 	}
 	return err
+}
+
+func acquire(path string) (*os.File, error) {
+	lock, err := durable.TryLock(path)
+	if errors.Is(err, durable.ErrLocked) {
+		return nil, fmt.Errorf("%w (it holds the lock %s)", ErrBusy, path)
+	}
+	return lock, err
 }

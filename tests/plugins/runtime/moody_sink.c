@@ -1,0 +1,102 @@
+/*
+ * Licensed to the Apache Software Foundation (ASF) under one or more contributor
+ * license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+/*
+ * moody_sink: a sink that misbehaves on order, for tests of the runtime.
+ *
+ * plugin_config:
+ *     path          a file that gets a byte for each consume call
+ *     open_code     what open returns, default 0
+ *     consume_code  what consume returns, default 0
+ *     delay_us      how long consume takes
+ *     hang_in       "open", "consume" or "close": that call waits until the file
+ *                   `release` exists
+ *     release       see hang_in
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "connector.h"
+#include "instances.h"
+#include "io.h"
+
+struct moody_sink {
+    char *path;
+    char *hang_in;
+    char *release;
+    uint64_t open_code;
+    uint64_t consume_code;
+    uint64_t delay_us;
+};
+
+static struct instances instances = INSTANCES_INITIALIZER;
+
+static void hang(const struct moody_sink *sink, const char *call) {
+    if (!sink->hang_in || strcmp(sink->hang_in, call) != 0) return;
+    while (access(sink->release, F_OK) != 0) sleep_us(1000);
+}
+
+static void note_call(const struct moody_sink *sink) {
+    if (!sink->path) return;
+    int file = open(sink->path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (file < 0) return;
+    write_all(file, (const uint8_t *)".", 1);
+    close(file);
+}
+
+int32_t iggy_sink_open(uint32_t id, const uint8_t *config_json, size_t config_len,
+                       iggy_log_fn *log) {
+    struct instance *instance = instance_reserve(&instances, id);
+    if (!instance) return IGGY_INVALID;
+    struct moody_sink *sink = calloc(1, sizeof *sink);
+    if (!sink) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
+    struct config config = config_parse(config_json, config_len, (struct log){log, "moody_sink"});
+    sink->path = config_string(&config, "path");
+    sink->hang_in = config_string(&config, "hang_in");
+    sink->release = config_string(&config, "release");
+    config_uint(&config, "open_code", 0, INT32_MAX, &sink->open_code);
+    config_uint(&config, "consume_code", 0, INT32_MAX, &sink->consume_code);
+    config_uint(&config, "delay_us", 0, UINT32_MAX, &sink->delay_us);
+    int32_t code = config.failed ? IGGY_INVALID : (int32_t)sink->open_code;
+    if (!config.failed) hang(sink, "open");
+    return instance_opened(&instances, instance, code, sink);
+}
+
+int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_len,
+                          const uint8_t *metadata_bytes, size_t metadata_len,
+                          const uint8_t *messages_bytes, size_t messages_len) {
+    (void)topic_bytes; (void)topic_len;
+    (void)metadata_bytes; (void)metadata_len;
+    (void)messages_bytes; (void)messages_len;
+    struct instance *instance = instance_acquire(&instances, id);
+    if (!instance) return IGGY_INVALID;
+    struct moody_sink *sink = instance->object;
+    note_call(sink);
+    if (sink->delay_us) sleep_us(sink->delay_us);
+    hang(sink, "consume");
+    int32_t code = (int32_t)sink->consume_code;
+    instance_release(&instances, instance);
+    return code;
+}
+
+int32_t iggy_sink_close(uint32_t id) {
+    struct instance *instance = instance_begin_close(&instances, id);
+    if (!instance) return IGGY_INVALID;
+    struct moody_sink *sink = instance->object;
+    hang(sink, "close");
+    free(sink->path);
+    free(sink->hang_in);
+    free(sink->release);
+    free(sink);
+    return instance_end_close(&instances, instance);
+}
+
+const char *iggy_sink_version(void) {
+    return PLUGIN_VERSION;
+}

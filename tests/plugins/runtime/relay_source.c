@@ -1,0 +1,233 @@
+/*
+ * Licensed to the Apache Software Foundation (ASF) under one or more contributor
+ * license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+/*
+ * relay_source: hands over whatever bytes a file holds as its batch, and misbehaves
+ * on order, for tests of the runtime.
+ *
+ * plugin_config:
+ *     blob       the file with the batch; it is read anew for each batch
+ *     times      how often the batch is handed over, default 1
+ *     results    a file that gets a letter for each outcome: a Ack, n Nack, r refused
+ *                callback, and in generation 1 s for each callback that returned
+ *     pause_us   between two batches, default 1000
+ *     open_code  what open returns, default 0
+ *     ignore     true: never waits for a result, and answers each with -1
+ *     stray      true: hands a batch over for an instance id that does not exist, and
+ *                one after close for its own
+ *     hang_in    "open", "handle", "batch_result" or "close": that call waits until
+ *                the file `release` exists
+ *     release    see hang_in
+ *
+ * -DGENERATION_1_ONLY leaves generation 2 out.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buffer.h"
+#include "config.h"
+#include "connector.h"
+#include "instances.h"
+#include "io.h"
+
+struct relay_source {
+    uint32_t id;
+    char *blob;
+    char *results;
+    char *hang_in;
+    char *release;
+    uint64_t times;
+    uint64_t pause_us;
+    uint64_t open_code;
+    bool ignore;
+    bool stray;
+    iggy_send_fn *send;
+    iggy_send_v2_fn *send_v2;
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool stop;
+    uint64_t pending; /* 0: none */
+};
+
+#define STRAY_ID UINT32_C(4000000000)
+
+static struct instances instances = INSTANCES_INITIALIZER;
+
+static void hang(const struct relay_source *source, const char *call) {
+    if (!source->hang_in || strcmp(source->hang_in, call) != 0) return;
+    while (access(source->release, F_OK) != 0) sleep_us(1000);
+}
+
+static void note(const struct relay_source *source, const char *outcome) {
+    if (!source->results) return;
+    int file = open(source->results, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (file < 0) return;
+    write_all(file, (const uint8_t *)outcome, 1);
+    close(file);
+}
+
+static void read_blob(const struct relay_source *source, struct buffer *batch) {
+    uint8_t chunk[65536];
+    buffer_reset(batch);
+    int file = open(source->blob, O_RDONLY);
+    if (file < 0) return;
+    ssize_t n;
+    while ((n = read(file, chunk, sizeof chunk)) > 0) buffer_append(batch, chunk, (size_t)n);
+    close(file);
+}
+
+static void wait_for_result(struct relay_source *source) {
+    pthread_mutex_lock(&source->mutex);
+    while (source->pending && !source->stop) pthread_cond_wait(&source->changed, &source->mutex);
+    pthread_mutex_unlock(&source->mutex);
+}
+
+static void hand_over(struct relay_source *source, uint64_t batch_id, const struct buffer *batch) {
+    if (source->send) {
+        source->send(source->id, batch->bytes, batch->len);
+        note(source, "s");
+        return;
+    }
+    pthread_mutex_lock(&source->mutex);
+    source->pending = batch_id;
+    pthread_mutex_unlock(&source->mutex);
+    if (source->send_v2(source->id, batch_id, batch->bytes, batch->len) != IGGY_OK) {
+        note(source, "r");
+    } else if (!source->ignore) {
+        wait_for_result(source);
+    }
+}
+
+static void send_stray(const struct relay_source *source, const struct buffer *batch, uint32_t id) {
+    if (source->send) source->send(id, batch->bytes, batch->len);
+    else if (source->send_v2(id, 1, batch->bytes, batch->len) != IGGY_OK) note(source, "r");
+}
+
+static void *produce(void *argument) {
+    struct relay_source *source = argument;
+    struct buffer batch = {0};
+    if (source->stray) {
+        read_blob(source, &batch);
+        send_stray(source, &batch, STRAY_ID);
+    }
+    for (uint64_t i = 1; i <= source->times; i++) {
+        pthread_mutex_lock(&source->mutex);
+        bool stop = source->stop;
+        pthread_mutex_unlock(&source->mutex);
+        if (stop) break;
+        read_blob(source, &batch);
+        hand_over(source, i, &batch);
+        sleep_us(source->pause_us);
+    }
+    buffer_free(&batch);
+    return NULL;
+}
+
+int32_t iggy_source_open(uint32_t id, const uint8_t *config_json, size_t config_len,
+                         const uint8_t *state, size_t state_len, iggy_log_fn *log) {
+    (void)state; (void)state_len;
+    struct instance *instance = instance_reserve(&instances, id);
+    if (!instance) return IGGY_INVALID;
+    struct relay_source *source = calloc(1, sizeof *source);
+    if (!source) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
+    source->id = id;
+    source->times = 1;
+    source->pause_us = 1000;
+    pthread_mutex_init(&source->mutex, NULL);
+    pthread_cond_init(&source->changed, NULL);
+    struct config config = config_parse(config_json, config_len, (struct log){log, "relay_source"});
+    source->blob = config_required_string(&config, "blob");
+    source->results = config_string(&config, "results");
+    source->hang_in = config_string(&config, "hang_in");
+    source->release = config_string(&config, "release");
+    config_uint(&config, "times", 0, UINT32_MAX, &source->times);
+    config_uint(&config, "pause_us", 0, UINT32_MAX, &source->pause_us);
+    config_uint(&config, "open_code", 0, INT32_MAX, &source->open_code);
+    config_bool(&config, "ignore", &source->ignore);
+    config_bool(&config, "stray", &source->stray);
+    int32_t code = config.failed ? IGGY_INVALID : (int32_t)source->open_code;
+    if (!config.failed) hang(source, "open");
+    return instance_opened(&instances, instance, code, source);
+}
+
+static int32_t start(uint32_t id, iggy_send_fn *send, iggy_send_v2_fn *send_v2) {
+    struct instance *instance = instance_acquire(&instances, id);
+    if (!instance) return IGGY_INVALID;
+    struct relay_source *source = instance->object;
+    source->send = send;
+    source->send_v2 = send_v2;
+    source->started = pthread_create(&source->thread, NULL, produce, source) == 0;
+    hang(source, "handle");
+    instance_release(&instances, instance);
+    return source->started ? IGGY_OK : IGGY_FAILED;
+}
+
+int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {
+    return start(id, send, NULL);
+}
+
+#ifndef GENERATION_1_ONLY
+int32_t iggy_source_handle_v2(uint32_t id, iggy_send_v2_fn *send) {
+    return start(id, NULL, send);
+}
+
+int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result) {
+    struct instance *instance = instance_acquire(&instances, id);
+    if (!instance) return IGGY_INVALID;
+    struct relay_source *source = instance->object;
+    hang(source, "batch_result");
+    pthread_mutex_lock(&source->mutex);
+    bool expected = source->pending == batch_id && !source->ignore;
+    if (expected) {
+        source->pending = 0;
+        note(source, result == 0 ? "a" : "n");
+        pthread_cond_signal(&source->changed);
+    }
+    pthread_mutex_unlock(&source->mutex);
+    instance_release(&instances, instance);
+    return expected ? IGGY_OK : IGGY_INVALID;
+}
+#endif
+
+static void end(struct relay_source *source) {
+    pthread_mutex_lock(&source->mutex);
+    source->stop = true;
+    pthread_cond_broadcast(&source->changed);
+    pthread_mutex_unlock(&source->mutex);
+    if (source->started) pthread_join(source->thread, NULL);
+}
+
+/* Breaks the contract: a callback for an instance that close has removed. */
+static void *send_late(void *argument) {
+    struct relay_source *source = argument;
+    struct buffer batch = {0};
+    sleep_us(100000);
+    read_blob(source, &batch);
+    send_stray(source, &batch, source->id);
+    buffer_free(&batch);
+    return NULL; /* the source is left behind on purpose, for this thread */
+}
+
+int32_t iggy_source_close(uint32_t id) {
+    struct instance *instance = instance_begin_close(&instances, id);
+    if (!instance) return IGGY_INVALID;
+    struct relay_source *source = instance->object;
+    hang(source, "close");
+    end(source);
+    pthread_t late;
+    if (source->stray && source->started && pthread_create(&late, NULL, send_late, source) == 0)
+        pthread_detach(late);
+    return instance_end_close(&instances, instance);
+}
+
+const char *iggy_source_version(void) {
+    return PLUGIN_VERSION;
+}

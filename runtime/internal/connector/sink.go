@@ -1,0 +1,121 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package connector
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
+	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
+	"github.com/apache/iggy-connect-go/runtime/internal/schema"
+)
+
+// closeTimeout bounds leaving a group and closing a connection.
+const closeTimeout = 5 * time.Second
+
+// GroupOf is the consumer group of a sink's stream entry, by the configured name or
+// by default. Operators hold offsets under the default name: it never changes.
+func GroupOf(key, configured string) string {
+	if configured != "" {
+		return configured
+	}
+	return "iggy-connect-sink-" + key
+}
+
+// sinkPlan is a sink whose configuration is validated, whose library is loaded and
+// whose codecs are built: all that can be done before an instance runs.
+type sinkPlan struct {
+	configured *config.Connector
+	config     *config.Sink
+	library    *plugin.SinkLibrary
+	topics     []sinkTopic
+}
+
+// sinkTopic is one topic of a stream entry; each has a consumption loop and a
+// connection of its own.
+type sinkTopic struct {
+	options  iggy.ConsumerOptions
+	pipeline *schema.SinkPipeline
+}
+
+// run opens the plugin and consumes until ctx ends. Then the batch that is being
+// consumed finishes, the groups are left and the plugin is closed (decision C9).
+func (p *sinkPlan) run(ctx context.Context, c *connector) error {
+	instance := p.library.NewSink()
+	c.attach(instance)
+	if code := instance.Open(pluginConfig(&p.config.Common)); code != plugin.CodeOK {
+		instance.Close()
+		return openFailed(instance.ID(), code)
+	}
+	c.opened()
+	p.consume(ctx, c, instance)
+	if code := instance.Close(); code != plugin.CodeOK {
+		c.log.Warn("Sink plugin did not close in order", "id", instance.ID(), "code", code)
+	}
+	return nil
+}
+
+// consume runs a loop for every topic and returns when all have ended.
+func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.Sink) {
+	var waiting atomic.Int64
+	waiting.Store(int64(len(p.topics)))
+	running := func() {
+		c.status.set(StatusRunning)
+		c.log.Info("Sink is running", "id", instance.ID(), "version", instance.Version())
+	}
+	if len(p.topics) == 0 {
+		running()
+	}
+	var loops sync.WaitGroup
+	for _, topic := range p.topics {
+		var once sync.Once
+		loop := p.consumption(c, instance, topic)
+		loop.onJoined = func() {
+			once.Do(func() {
+				if waiting.Add(-1) == 0 {
+					running()
+				}
+			})
+		}
+		loops.Go(func() {
+			defer leave(loop)
+			loop.run(ctx)
+		})
+	}
+	<-ctx.Done()
+	c.stopping(ctx)
+	loops.Wait()
+}
+
+func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTopic) *consumption {
+	options := topic.options
+	options.OnPollError = func(err error) {
+		c.metrics.Errors.Inc()
+		c.log.Error("Poll failed", "stream", options.Stream, "topic", options.Topic, "error", err)
+	}
+	return &consumption{
+		log: c.log, status: c.status, metrics: c.metrics,
+		part:   "consume " + options.Stream + "/" + options.Topic,
+		stream: options.Stream, topic: options.Topic,
+		member:   iggy.NewConsumer(c.iggyConfig(), options),
+		pipeline: topic.pipeline,
+		consume:  instance.Consume,
+		valve:    &c.valve,
+		verbose:  p.config.Verbose,
+	}
+}
+
+// leave gives the partitions of a loop back to the group.
+func leave(loop *consumption) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := loop.member.Close(ctx); err != nil {
+		loop.log.Warn("Consumer group was not left in order", "stream", loop.stream, "topic", loop.topic, "error", err)
+	}
+}

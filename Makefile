@@ -1,0 +1,54 @@
+# Licensed to the Apache Software Foundation (ASF) under one or more contributor
+# license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+# SPDX-License-Identifier: Apache-2.0
+
+BUILD := build
+BIN := $(BUILD)/iggy-connect-go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION)
+
+# Quickstart: FILE is tailed through Iggy into stdout_sink, FOR ends it after a time.
+FILE ?= examples/data/sensors.ndjson
+FOR ?=
+
+.PHONY: all build plugins quickstart test lint test-go test-c bench clean
+
+all: build plugins
+
+build:
+	@.ci/setup cc
+	go build -ldflags '$(LDFLAGS)' -o $(BIN) ./runtime/cmd/iggy-connect-go
+
+plugins:
+	@.ci/setup cc cmake
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
+	cmake --build $(BUILD) --parallel
+
+quickstart: build plugins
+	$(BIN) quickstart --file '$(FILE)' $(if $(FOR),--for $(FOR))
+
+test: lint test-c test-go
+
+lint:
+	@.ci/setup cc
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt needed: $$unformatted"; exit 1; fi
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+# The C side runs under AddressSanitizer and UndefinedBehaviorSanitizer in a build of its own.
+test-c:
+	@.ci/setup cc c++ cmake
+	cmake -S . -B $(BUILD)/sanitized -DCMAKE_BUILD_TYPE=Debug -DIGGY_SANITIZE=address,undefined
+	cmake --build $(BUILD)/sanitized --parallel
+	ctest --test-dir $(BUILD)/sanitized --output-on-failure
+
+test-go: build plugins
+	go test -race -timeout 15m ./...
+
+bench: build plugins
+	go run ./bench $(BENCH)
+
+clean:
+	rm -rf $(BUILD)

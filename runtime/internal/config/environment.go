@@ -132,6 +132,7 @@ func setStreamPath(table *Table, path []string, value Value) {
 const (
 	streamsKey      = "streams"
 	pluginConfigKey = "plugin_config"
+	transformsKey   = "transforms"
 
 	pluginConfigSuffix = "PLUGIN_CONFIG_"
 )

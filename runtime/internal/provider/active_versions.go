@@ -31,6 +31,22 @@ var activeSections = []struct {
 	{"sources", config.KindSource},
 }
 
+// document is the content of the file.
+func (a activeVersions) document() *config.Table {
+	document := config.NewTable()
+	for _, section := range activeSections {
+		table := config.NewTable()
+		for _, id := range sortedIDs(a.versions) {
+			if id.Kind == section.kind {
+				version := strconv.FormatUint(a.versions[id], 10)
+				table.Set(id.Key, config.Value{Data: json.Number(version)})
+			}
+		}
+		document.Set(section.name, config.Value{Data: table})
+	}
+	return document
+}
+
 func (a activeVersions) get(id config.ID) (uint64, bool) {
 	version, ok := a.versions[id]
 	return version, ok

@@ -20,21 +20,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/durable"
 )
 
 // Local keeps connector configurations in the files of a directory, one version of
 // a connector a file. It reads the directory anew for each operation, so what an
 // operator changes there counts from the next operation on.
+//
+// A directory may be shared by processes: changes take a lock in it, and every file
+// is replaced at once, so that readers need none.
 type Local struct {
 	dir     string
 	environ config.Environment
-	mu      sync.Mutex // one operation at a time
+	disk    durable.Disk
+	mu      sync.Mutex // one operation of this process at a time
 }
 
 // NewLocal returns the provider of a directory, which is created when missing. An
 // empty dir is a provider without connectors.
 func NewLocal(dir string, environ config.Environment) *Local {
-	return &Local{dir: dir, environ: environ}
+	return &Local{dir: dir, environ: environ, disk: durable.OS{}}
 }
 
 // Active returns the active version of every connector.
@@ -46,7 +51,7 @@ func (l *Local) Active(context.Context) (Set, error) {
 		return Set{}, err
 	}
 	set := Set{Findings: shelf.findings}
-	for _, id := range shelf.ids() {
+	for _, id := range sortedIDs(shelf.versions) {
 		active := shelf.activeOf(id)
 		set.Connectors = append(set.Connectors, active)
 		for _, version := range shelf.versions[id] {
@@ -236,10 +241,10 @@ func reportTwice(c, other *config.Connector) {
 	})
 }
 
-// ids are all connectors, sinks before sources, each by key.
-func (s shelf) ids() []config.ID {
-	ids := make([]config.ID, 0, len(s.versions))
-	for id := range s.versions {
+// sortedIDs are the connectors of a map, sinks before sources, each by key.
+func sortedIDs[T any](of map[config.ID]T) []config.ID {
+	ids := make([]config.ID, 0, len(of))
+	for id := range of {
 		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, func(a, b config.ID) int {

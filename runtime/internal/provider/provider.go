@@ -33,3 +33,14 @@ func (e *NotFoundError) Error() string {
 	}
 	return fmt.Sprintf("%s config not found with key: %s, version: %d", kind, e.Key, e.Version)
 }
+
+// Code is the stable name of the error in the API.
+func (e *NotFoundError) Code() string { return string(e.Kind) + "_config_not_found" }
+
+// InvalidError is a configuration that the provider cannot keep.
+type InvalidError struct{ reason string }
+
+func (e *InvalidError) Error() string { return "Invalid configuration: " + e.reason }
+
+// Code is the stable name of the error in the API.
+func (e *InvalidError) Code() string { return "invalid_configuration" }

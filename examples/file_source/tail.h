@@ -15,9 +15,8 @@
  *     rename and create   The moved file is read to its end, then the next one.
  *     copy and truncate   The copy is read on from the offset, then the file from
  *                         its start.
- *     several rotations   Files beside the followed one whose name is its name and
- *                         a suffix of digits and . - _ (app.log.1,
- *                         app.log-20260131) are read in the order of their age.
+ *     several rotations   All files in between are read, in the order of their age;
+ *                         siblings.h says which names count.
  *
  * What cannot be found any more, such as a compressed copy, is reported as lost.
  */
@@ -46,7 +45,7 @@ struct tail {
     struct tail_position at;
     struct buffer bytes; /* what was read: `lead` bytes before the offset, then data */
     size_t lead;
-    bool waiting; /* it was reported that there is no file */
+    bool idle; /* it was reported why nothing is read */
 };
 
 /* Starts at a position. One of all zeros is the start of whatever file is there. */
@@ -64,9 +63,9 @@ struct tail_data {
     bool final; /* the file has ended: the rest is a line, terminated or not */
 };
 
-/* Reads from the position without moving it. Empty: there is nothing to be read
- * now. Else the data holds a line feed, or is final, or is `most` bytes long. It
- * stays valid until the next call. */
+/* Reads from the position, in the next file when this one has ended. Empty: there is
+ * nothing to be read now. Else the data holds a line feed, or is final, or is `most`
+ * bytes long; it is to be advanced over, or sought away from, before the next call. */
 struct tail_data tail_read(struct tail *tail, size_t most);
 
 /* Moves the position over the first bytes of what was read last. */

@@ -146,8 +146,22 @@ func (x *Exchange) Hang() error {
 // Freeze neither answers nor reads nor notices that the client is gone, until the connection is dropped or the
 // broker stops.
 func (x *Exchange) Freeze() error {
+	if err := x.conn.out.flush(); err != nil {
+		return err
+	}
 	<-x.conn.ctx.Done()
 	return x.conn.ctx.Err()
+}
+
+// Sleep waits before the request is answered; requests before it have their answers.
+func (x *Exchange) Sleep(d time.Duration) error {
+	if err := x.conn.out.flush(); err != nil {
+		return err
+	}
+	if !sleep(x.conn.ctx, d) {
+		return x.conn.ctx.Err()
+	}
+	return nil
 }
 
 // Serve is the action that does nothing wrong: what a request would meet without a fault.
@@ -226,8 +240,8 @@ func responseHeader(status Status, size int) []byte {
 // Slow answers after a while.
 func Slow(delay time.Duration) Action {
 	return func(x *Exchange) error {
-		if !sleep(x.conn.ctx, delay) {
-			return x.conn.ctx.Err()
+		if err := x.Sleep(delay); err != nil {
+			return err
 		}
 		return Serve(x)
 	}

@@ -7,6 +7,7 @@ package devbroker
 import (
 	"encoding/binary"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -41,11 +42,17 @@ func onPartition(p int) []byte {
 // groupPoll polls for the next messages of the group.
 func (w wire) groupPoll(partition int, count uint32) (from uint32, current uint64, got int) {
 	w.t.Helper()
+	body := w.pollGroup(partition, count)
+	return binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint64(body[4:]), int(binary.LittleEndian.Uint32(body[12:]))
+}
+
+// pollGroup returns the body of a group poll.
+func (w wire) pollGroup(partition int, count uint32) []byte {
+	w.t.Helper()
 	payload := append([]byte("\x02\x02\x01g\x02\x01s\x02\x01t"), onPartition(partition)...)
 	payload = append(payload, byte(fromNext), 0, 0, 0, 0, 0, 0, 0, 0)
 	payload = append(binary.LittleEndian.AppendUint32(payload, count), 0)
-	body := w.succeed(PollMessages, payload)
-	return binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint64(body[4:]), int(binary.LittleEndian.Uint32(body[12:]))
+	return w.succeed(PollMessages, payload)
 }
 
 // groupOffset encodes a request about a stored offset of the group.
@@ -245,4 +252,56 @@ func TestMembershipOutlivesLogoutAndSecondLogin(t *testing.T) {
 	equal(t, "members after logout", len(spread(b)), 1)
 	m.succeed(LoginUser, []byte(strings.Repeat("\x04iggy", 2)+strings.Repeat("\x00", 8)))
 	equal(t, "members after login", len(spread(b)), 1)
+}
+
+func TestGroupReadsEverythingWhileMembersComeAndGo(t *testing.T) {
+	const partitions, count, workers = 5, 400, 4
+	b := newGroupBroker(t, partitions, StoreOptions{HandOver: 10 * time.Millisecond})
+	var seen [partitions][count]atomic.Bool
+	var left atomic.Int64
+	left.Store(partitions * count)
+
+	// session joins, reads for a while and goes, with or without a word.
+	session := func(t *testing.T, polite bool) {
+		m := join(t, b)
+		for range 10 {
+			body := m.pollGroup(-1, 7)
+			partition, frames := binary.LittleEndian.Uint32(body), body[pollHeaderSize:]
+			if len(frames) == 0 {
+				continue
+			}
+			var message Message
+			for len(frames) > 0 {
+				message, frames = decodeFrame(frames)
+				if !seen[partition][message.Offset].Swap(true) {
+					left.Add(-1)
+				}
+			}
+			status, _ := m.call(StoreConsumerOffset, groupOffset(int(partition), message.Offset))
+			if status != StatusOK && status != StatusConsumerNotResolved {
+				t.Fatalf("store answered %d", status)
+			}
+		}
+		if polite {
+			m.succeed(LeaveConsumerGroup, groupRequest)
+		}
+		_ = m.Close()
+	}
+	t.Run("at once", func(t *testing.T) {
+		t.Run("producer", func(t *testing.T) {
+			t.Parallel()
+			for range count {
+				fill(b, partitions, 1)
+			}
+		})
+		for range workers {
+			t.Run("member", func(t *testing.T) {
+				t.Parallel()
+				for round := 0; left.Load() > 0; round++ {
+					session(t, round%2 == 0)
+				}
+			})
+		}
+	})
+	eventually(t, "all members are gone", func() bool { return len(spread(b)) == 0 })
 }

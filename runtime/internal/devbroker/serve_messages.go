@@ -93,8 +93,9 @@ func (s *session) resolve(t *topic, c consumer, named optionalPartition, advance
 	return use(target{partition: t.partitions[id], id: id, key: g.key(), group: g})
 }
 
-// nothingOwned is the poll result of a member that does not own what it asks for: partition 0, offset 0, count 0.
-const nothingOwned = 16
+// pollHeaderSize is what stands before the messages of a poll result: partition, current offset, count. All zero, it is
+// the answer to a member that does not own what it asks for.
+const pollHeaderSize = 16
 
 func (s *session) pollMessages(d *decoder, a *answer) Status {
 	c, path, named := d.consumer(), d.topicPath(), d.partition()
@@ -111,7 +112,7 @@ func (s *session) pollMessages(d *decoder, a *answer) Status {
 			return StatusOK
 		})
 		if status == StatusConsumerNotResolved {
-			a.body = append(a.body, make([]byte, nothingOwned)...)
+			a.body = append(a.body, make([]byte, pollHeaderSize)...)
 			return StatusOK
 		}
 		return status

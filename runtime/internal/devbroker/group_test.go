@@ -7,6 +7,7 @@ package devbroker
 import (
 	"encoding/binary"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -287,21 +288,24 @@ func TestGroupReadsEverythingWhileMembersComeAndGo(t *testing.T) {
 		}
 		_ = m.Close()
 	}
-	t.Run("at once", func(t *testing.T) {
-		t.Run("producer", func(t *testing.T) {
-			t.Parallel()
-			for range count {
-				fill(b, partitions, 1)
-			}
-		})
+	var producer sync.WaitGroup
+	producer.Go(func() {
+		for range count {
+			fill(b, partitions, 1)
+		}
+	})
+	deadline := time.Now().Add(patience)
+	t.Run("members", func(t *testing.T) {
 		for range workers {
 			t.Run("member", func(t *testing.T) {
 				t.Parallel()
-				for round := 0; left.Load() > 0; round++ {
+				for round := 0; left.Load() > 0 && time.Now().Before(deadline); round++ {
 					session(t, round%2 == 0)
 				}
 			})
 		}
 	})
+	producer.Wait()
+	equal(t, "messages that nobody read", left.Load(), 0)
 	eventually(t, "all members are gone", func() bool { return len(spread(b)) == 0 })
 }

@@ -60,7 +60,7 @@ func NewHost(options Options) *Host {
 	if h.logger == nil {
 		h.logger = slog.Default()
 	}
-	processLog.Store(h.logger)
+	processLog.Store(h.logger.With("target", pluginTarget))
 	ignoreBrokenPipes()
 	setTokioWorkers(options.Sources)
 	h.stopped.Go(h.keepSignalHandlers)

@@ -223,8 +223,8 @@ func TestVersionIsReadInAProcessThatMayEnd(t *testing.T) {
 	for _, c := range []struct{ flag, version, problem string }{
 		{"-DNOISE", "2.0.\uFFFD", ""},
 		{"-DNULL_VERSION", "", ""},
-		{"-DCRASH", "", "ended early: signal: segmentation fault"},
-		{"-DCRASH_IN_VERSION", "", "ended early: signal: aborted"},
+		{"-DCRASH", "", "ended early"},
+		{"-DCRASH_IN_VERSION", "", "ended early"},
 		{"-DEXIT", "", "the library ended the process"},
 		{"-DUNDEFINED", "", "undefined symbol: nobody_has_this"},
 	} {
@@ -238,6 +238,28 @@ func TestVersionIsReadInAProcessThatMayEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestInspectLeavesNoDescriptorOpen(t *testing.T) {
+	path := scripted(t)
+	before := descriptors(t)
+	for range 3 {
+		if _, err := Inspect(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Fatalf("%d descriptors are open, before it were %d", after, before)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
 }
 
 func TestVersionIsNotAwaitedForEver(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 // LevelTrace is the level of a plugin's trace records, one step below slog.LevelDebug.
 const LevelTrace = slog.LevelDebug - 4
 
+// pluginTarget is the target of what plugins log; filters go by it.
+const pluginTarget = "connector"
+
 // processLog receives what plugins log. One for the process: the callback has no argument
 // that would tell instances or hosts apart, and plugins log for as long as the process
 // lives. A Host sets it before it loads the first of them.
@@ -28,7 +31,6 @@ func logRecord(level uint8, target, message []byte) {
 		return
 	}
 	logger.LogAttrs(ctx, severity, validOr(message, "<invalid utf8>"),
-		slog.String("target", "connector"),
 		slog.String("connector_target", validOr(target, "connector")))
 }
 

@@ -143,6 +143,17 @@ func TestPluginMayForkAndExec(t *testing.T) {
 	}
 }
 
+func TestExceptionsWorkInsidePlugins(t *testing.T) {
+	h, logged := newHost(t)
+	s := loadSink(t, h, buildPlugin(t, "throwing.cpp")).NewSink()
+	defer s.Close()
+	if code := s.Open(nil); code != CodeOK {
+		t.Fatalf("open returned %d", code)
+	}
+	logged.awaitCount(t, "caught on the thread of the caller", 1)
+	logged.awaitCount(t, "caught on a thread of the plugin", 50)
+}
+
 func TestTokioGetsWorkersForWaitingCallbacks(t *testing.T) {
 	inChild(t, func(t *testing.T) {
 		const variable = "TOKIO_WORKER_THREADS"

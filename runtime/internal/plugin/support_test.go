@@ -5,6 +5,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -45,11 +46,11 @@ func TestMain(m *testing.M) {
 
 var builds sync.Map // output path → func() error
 
-// buildPlugin compiles a C file of tests/plugins/host into a library, once for the same
+// buildPlugin compiles a C or C++ file of tests/plugins/host into a library, once for the same
 // flags, and returns its path.
 func buildPlugin(t testing.TB, source string, flags ...string) string {
 	t.Helper()
-	name := strings.ReplaceAll(strings.TrimSuffix(source, ".c")+strings.Join(flags, ""), "/", "_")
+	name := strings.ReplaceAll(strings.TrimSuffix(source, filepath.Ext(source))+strings.Join(flags, ""), "/", "_")
 	path := filepath.Join(buildDir, "lib"+name+".so")
 	build, _ := builds.LoadOrStore(path, sync.OnceValue(func() error { return compile(source, path, flags) }))
 	if err := build.(func() error)(); err != nil {
@@ -59,12 +60,12 @@ func buildPlugin(t testing.TB, source string, flags ...string) string {
 }
 
 func compile(source, output string, flags []string) error {
-	compiler := os.Getenv("CC")
-	if compiler == "" {
-		compiler = "cc"
+	compiler, standard := cmp.Or(os.Getenv("CC"), "cc"), "-std=gnu11"
+	if filepath.Ext(source) == ".cpp" {
+		compiler, standard = cmp.Or(os.Getenv("CXX"), "c++"), "-std=c++17"
 	}
 	const root = "../../../"
-	args := append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-fPIC", "-shared", "-pthread",
+	args := append([]string{standard, "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-fPIC", "-shared", "-pthread",
 		"-fvisibility=hidden", "-I" + root + "abi", "-o", output, root + "tests/plugins/host/" + source}, flags...)
 	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %v: %v\n%s", compiler, args, err, out)

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,8 @@ struct instance {
     iggy_send_fn *send;
     iggy_send_v2_fn *send_v2;
     pthread_t thread;
-    bool started, stop, send_at_close;
+    bool started, send_at_close;
+    atomic_bool stop;
     bool hang_in_handle, hang_in_batch_result, hang_in_close;
     uint64_t batch; /* last one that was sent */
     int result;     /* of that batch, -1 while there is none */
@@ -46,7 +48,7 @@ struct instance {
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct instance *instances;
-static uint32_t last_closed;
+static atomic_uint last_closed;
 static iggy_log_fn *log_record;
 
 static void say(const char *format, ...) {

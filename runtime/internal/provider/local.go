@@ -77,6 +77,18 @@ func (l *Local) ActiveOf(_ context.Context, id config.ID) (*config.Connector, er
 	return shelf.activeOf(id), nil
 }
 
+// ActiveVersions returns the number of the active version of every connector.
+func (l *Local) ActiveVersions(context.Context) (map[config.ID]uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shelf, err := l.read()
+	versions := map[config.ID]uint64{}
+	for id := range shelf.versions {
+		versions[id] = shelf.activeOf(id).Version
+	}
+	return versions, err
+}
+
 // Versions returns all versions of a connector, the lowest first.
 func (l *Local) Versions(_ context.Context, id config.ID) ([]*config.Connector, error) {
 	l.mu.Lock()

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,6 +165,9 @@ func TestGivenSeveralVersionsThenTheListedOrTheHighestIsActive(t *testing.T) {
 	c, err := local(dir).ActiveOf(ctx, stdout)
 	if err != nil || c.Version != 3 {
 		t.Errorf("got %v, %v", c, err)
+	}
+	if numbers, err := local(dir).ActiveVersions(ctx); err != nil || !maps.Equal(numbers, map[config.ID]uint64{stdout: 3, random: 0}) {
+		t.Errorf("got %v, %v", numbers, err)
 	}
 	if c, err := local(dir).Version(ctx, stdout, 10); err != nil || c.Sink.Name != "v10" {
 		t.Errorf("got %v, %v", c, err)
@@ -531,4 +536,17 @@ func TestGivenADirectoryThatCannotBeWrittenThenTheErrorSaysSo(t *testing.T) {
 		}
 	}
 	expectActive(t, local(dir), "sink stdout 0 v0")
+}
+
+func TestGivenATypeThenNewReturnsThatProvider(t *testing.T) {
+	discard := slog.New(slog.DiscardHandler)
+	if p, err := New(config.Connectors{Type: config.ProviderLocal, Dir: "x"}, config.NewEnvironment(nil), discard); err != nil || p.(*Local).dir != "x" {
+		t.Errorf("got %v, %v", p, err)
+	}
+	if p, err := New(config.Connectors{Type: config.ProviderHTTP, BaseURL: "http://x"}, config.NewEnvironment(nil), discard); err != nil || p.(*HTTP).base != "http://x" {
+		t.Errorf("got %v, %v", p, err)
+	}
+	if _, err := New(config.Connectors{Type: config.ProviderHTTP}, config.NewEnvironment(nil), discard); err == nil {
+		t.Error("a service without a URL")
+	}
 }

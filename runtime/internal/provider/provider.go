@@ -7,10 +7,33 @@
 package provider
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 )
+
+// Provider keeps versions of connector configurations and knows the active ones.
+type Provider interface {
+	Active(context.Context) (Set, error)
+	ActiveOf(context.Context, config.ID) (*config.Connector, error)
+	// ActiveVersions is the cheap way to see whether anything has changed.
+	ActiveVersions(context.Context) (map[config.ID]uint64, error)
+	Versions(context.Context, config.ID) ([]*config.Connector, error)
+	Version(ctx context.Context, id config.ID, version uint64) (*config.Connector, error)
+	Create(ctx context.Context, id config.ID, document *config.Table) (*config.Connector, error)
+	Activate(ctx context.Context, id config.ID, version uint64) error
+	Delete(ctx context.Context, id config.ID, version *uint64) error
+}
+
+// New returns the provider that the section [connectors] asks for.
+func New(section config.Connectors, environ config.Environment, logger *slog.Logger) (Provider, error) {
+	if section.Type == config.ProviderHTTP {
+		return NewHTTP(section, environ, logger)
+	}
+	return NewLocal(section.Dir, environ), nil
+}
 
 // Set is the active configuration of every connector.
 type Set struct {

@@ -7,6 +7,9 @@ package api
 import (
 	"errors"
 	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
 )
 
 // Codes of error answers. Those up to CodeError are upstream's.
@@ -19,18 +22,10 @@ const (
 	CodeHTTPRequestFailed    = "http_request_failed"
 	CodeError                = "error"
 
+	// CodeConflict refuses what the present state of the connector does not allow.
 	CodeConflict        = "conflict"
 	CodeStateNotFound   = "state_not_found"
 	CodePluginCallHangs = "plugin_call_hangs"
-
-	codeNotFound             = "not_found"
-	codeMethodNotAllowed     = "method_not_allowed"
-	codeInvalidPath          = "invalid_path"
-	codeInvalidQuery         = "invalid_query"
-	codeUnsupportedMediaType = "unsupported_media_type"
-	codeBodyTooLarge         = "body_too_large"
-	codeInvalidJSON          = "invalid_json"
-	codeInvalidBody          = "invalid_body"
 )
 
 // statuses maps codes to HTTP statuses; any other code is answered with 500.
@@ -43,14 +38,6 @@ var statuses = map[string]int{
 	CodeInvalidConfiguration: http.StatusBadRequest,
 	CodeConflict:             http.StatusConflict,
 	CodePluginCallHangs:      http.StatusServiceUnavailable,
-	codeNotFound:             http.StatusNotFound,
-	codeMethodNotAllowed:     http.StatusMethodNotAllowed,
-	codeInvalidPath:          http.StatusBadRequest,
-	codeInvalidQuery:         http.StatusBadRequest,
-	codeUnsupportedMediaType: http.StatusUnsupportedMediaType,
-	codeBodyTooLarge:         http.StatusRequestEntityTooLarge,
-	codeInvalidJSON:          http.StatusBadRequest,
-	codeInvalidBody:          http.StatusUnprocessableEntity,
 }
 
 // Coded is an error that carries the code of its answer. Errors of the packages behind
@@ -60,19 +47,42 @@ type Coded interface {
 	Code() string
 }
 
-// Error is a [Coded] error without a cause.
-type Error struct {
+// requestError says what is wrong with a request before any connector was asked.
+type requestError struct {
+	status int
 	code   string
 	reason string
 }
 
-// NewError returns an error that is answered with the code and the reason.
-func NewError(code, reason string) *Error { return &Error{code, reason} }
+func (e *requestError) Error() string { return e.reason }
+func (e *requestError) Code() string  { return e.code }
 
-func (e *Error) Error() string { return e.reason }
+var (
+	errNoRoute     = &requestError{http.StatusNotFound, "not_found", "No such path"}
+	errWrongMethod = &requestError{http.StatusMethodNotAllowed, "method_not_allowed", "This path has no such method"}
+	errMediaType   = &requestError{http.StatusUnsupportedMediaType, "unsupported_media_type",
+		"Expected request with `Content-Type: application/json`"}
+	errBodyTooLarge = &requestError{http.StatusRequestEntityTooLarge, "body_too_large", "The request body is larger than 2 MB"}
+	// errCannotConvert has a code of upstream's that elsewhere means 500.
+	errCannotConvert = &requestError{http.StatusBadRequest, CodeError, "Cannot convert configuration"}
+)
 
-// Code returns the code of the answer.
-func (e *Error) Code() string { return e.code }
+func invalidPath(reason string) error {
+	return &requestError{http.StatusBadRequest, "invalid_path", "Invalid URL: " + reason}
+}
+
+func invalidQuery(reason string) error {
+	return &requestError{http.StatusBadRequest, "invalid_query", "Failed to deserialize query string: " + reason}
+}
+
+func invalidJSON(err error) error {
+	return &requestError{http.StatusBadRequest, "invalid_json", "Failed to parse the request body as JSON: " + err.Error()}
+}
+
+func invalidBody(reason string) error {
+	return &requestError{http.StatusUnprocessableEntity, "invalid_body",
+		"Failed to deserialize the JSON body into the target type: " + reason}
+}
 
 // errorBody is the body of every error answer.
 type errorBody struct {
@@ -86,8 +96,45 @@ func describe(err error) (int, errorBody) {
 	if coded, ok := errors.AsType[Coded](err); ok {
 		body.Code = coded.Code()
 	}
+	if request, ok := errors.AsType[*requestError](err); ok {
+		return request.status, body
+	}
 	if status, ok := statuses[body.Code]; ok {
 		return status, body
 	}
 	return http.StatusInternalServerError, body
+}
+
+// fail writes the answer for an error that a handler or the router returned.
+func (s *Server) fail(err error, c echo.Context) {
+	if c.Response().Committed {
+		return
+	}
+	if framework, ok := errors.AsType[*echo.HTTPError](err); ok {
+		err = s.translate(framework, c)
+	}
+	status, body := describe(err)
+	if _, ours := errors.AsType[*requestError](err); !ours {
+		s.log.Error("There was an error: "+body.Reason, "code", body.Code, "method", c.Request().Method, "path", c.Request().URL.Path)
+	}
+	if err := writeJSON(c, status, body); err != nil {
+		s.log.Debug("error answer not written", "error", err)
+	}
+}
+
+// translate replaces the errors of the router.
+func (s *Server) translate(err *echo.HTTPError, c echo.Context) error {
+	switch err.Code {
+	case http.StatusNotFound:
+		return errNoRoute
+	case http.StatusMethodNotAllowed:
+		c.Response().Header().Set(echo.HeaderAllow, s.allowed(c))
+		return errWrongMethod
+	}
+	return err
+}
+
+// allowed lists the methods of the route that the request matched by path.
+func (s *Server) allowed(c echo.Context) string {
+	return strings.Join(s.methods[c.Path()], ",")
 }

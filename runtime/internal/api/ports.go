@@ -6,70 +6,62 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"time"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
 )
 
-// Kind tells sources from sinks.
-type Kind string
-
-// The two kinds of connectors. A source and a sink may share a key.
-const (
-	Source Kind = "source"
-	Sink   Kind = "sink"
-)
-
-// Connectors is the running part of the runtime. Every method but the read-only ones takes the
+// Connectors is the running part of the runtime. Every method that changes something takes the
 // guard of the connector (decisions D6–D9) and returns when the change is done; its context ends
-// only with the server, not when the client goes away, so a change is never left half-way.
+// with the server, not when the client goes away, so a change is never left half-way.
 //
 // Errors may carry a stable code by a method Code() string (see [Coded]). An unknown key is
 // CodeSinkNotFound or CodeSourceNotFound; what is refused because of the present state of the
 // connector is CodeConflict; a hanging plugin call (decision A5) is CodePluginCallHangs.
 type Connectors interface {
 	// List returns all connectors of a kind, disabled and failed ones included.
-	List(Kind) []Connector
-	Get(Kind, string) (Connector, error)
-	// Running returns the configuration that the connector runs with (a stopped or failed one
-	// would run with).
-	Running(Kind, string) (Config, error)
+	List(config.Kind) []Connector
+	Get(config.ID) (Connector, error)
+	// Running returns the configuration that the connector runs with; a stopped or failed one would
+	// run with. The API reads ID, Version and Document and changes nothing.
+	Running(config.ID) (*config.Connector, error)
 
-	Restart(ctx context.Context, kind Kind, key string) error
-	Stop(ctx context.Context, kind Kind, key string) error
-	Start(ctx context.Context, kind Kind, key string) error
-	Pause(ctx context.Context, kind Kind, key string) error
-	Resume(ctx context.Context, kind Kind, key string) error
+	Restart(context.Context, config.ID) error
+	Stop(context.Context, config.ID) error
+	Start(context.Context, config.ID) error
+	Pause(context.Context, config.ID) error
+	Resume(context.Context, config.ID) error
 	// Activate persists the version and restarts the connector with it (decision D8).
-	Activate(ctx context.Context, kind Kind, key string, version uint64) error
+	Activate(ctx context.Context, id config.ID, version uint64) error
 
 	// Offsets returns the stored offsets of the consumer groups of a sink.
-	Offsets(ctx context.Context, key string) ([]Offset, error)
+	Offsets(ctx context.Context, sink string) ([]Offset, error)
 	// SetOffsets stores offsets of a stopped sink; one without a value is deleted.
-	SetOffsets(ctx context.Context, key string, offsets []NewOffset) error
+	SetOffsets(ctx context.Context, sink string, offsets []NewOffset) error
 
 	// State returns the saved state of a source, CodeStateNotFound when there is none.
-	State(ctx context.Context, key string) (State, error)
+	State(ctx context.Context, source string) (State, error)
 	// DeleteState removes the saved state of a stopped source.
-	DeleteState(ctx context.Context, key string) error
+	DeleteState(ctx context.Context, source string) error
 
 	// Plugins describes the libraries that connectors name, without loading any.
-	Plugins(ctx context.Context) ([]Plugin, error)
+	Plugins(context.Context) ([]Plugin, error)
 	Readiness() Readiness
 }
 
-// Configs is where versions of connector configurations are kept. Documents hold references such
-// as ${env:NAME} unresolved (decision E14).
+// Configs is where the versions of connector configurations are kept. Of what it returns the API
+// reads ID, Version and Document and changes nothing.
 type Configs interface {
-	Versions(ctx context.Context, kind Kind, key string) ([]Config, error)
+	Versions(context.Context, config.ID) ([]*config.Connector, error)
 	// Version returns CodeSinkConfigNotFound or CodeSourceConfigNotFound when there is no such one.
-	Version(ctx context.Context, kind Kind, key string, version uint64) (Config, error)
+	Version(ctx context.Context, id config.ID, version uint64) (*config.Connector, error)
 	// Create stores the document as a new version and, for a key that was unknown so far, has the
-	// connector started (decision E12).
-	Create(ctx context.Context, kind Kind, key string, document json.RawMessage) (Config, error)
+	// connector started (decision E12). The types of its values were checked.
+	Create(ctx context.Context, id config.ID, document *config.Table) (*config.Connector, error)
 	// Delete removes a version, the active one when version is nil.
-	Delete(ctx context.Context, kind Kind, key string, version *uint64) error
+	Delete(ctx context.Context, id config.ID, version *uint64) error
 	// Validate is a dry run: transforms are built, the library is inspected, nothing is opened.
-	Validate(ctx context.Context, kind Kind, key string, document json.RawMessage) ([]Finding, error)
+	Validate(ctx context.Context, id config.ID, document *config.Table) ([]config.Finding, error)
 }
 
 // Status is what an operator sees of a connector's life.
@@ -103,15 +95,6 @@ type Connector struct {
 type LastError struct {
 	Message         string `json:"message"`
 	TimestampMicros uint64 `json:"timestamp"`
-}
-
-// Config is one version of a connector configuration. The document is a JSON object with the keys
-// of a connector file except type; key order inside transforms is kept, unset keys may be absent
-// or null. The API brings it into the published form (see document.go).
-type Config struct {
-	Key      string
-	Version  uint64
-	Document json.RawMessage
 }
 
 // Offset is the progress of a sink in one partition.
@@ -152,13 +135,6 @@ type Plugin struct {
 	Loaded        bool     `json:"loaded"`
 	ChangedOnDisk bool     `json:"changed_on_disk"` // the loaded one is still in use
 	Connectors    []string `json:"connectors"`      // as sink/key and source/key
-}
-
-// Finding is a problem of a configuration.
-type Finding struct {
-	Key      string `json:"key"`      // path of the configuration key, empty for the whole
-	Severity string `json:"severity"` // "error" or "warning"
-	Message  string `json:"message"`
 }
 
 // Readiness is what /health/ready answers from.

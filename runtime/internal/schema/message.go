@@ -6,8 +6,8 @@ package schema
 
 import "github.com/apache/iggy-connect-go/abi/wire"
 
-// Message is a payload on its way through a pipeline. It owns buffers that the next
-// message uses again, so what it returns is valid until it changes.
+// Message is a payload on its way through a pipeline. What it returns is valid until the
+// pipeline takes the next one.
 type Message struct {
 	schema wire.Schema
 	data   []byte // stale while object.changed
@@ -20,9 +20,10 @@ type Message struct {
 	headers        []wire.Header
 	headersChanged bool
 
-	prints [2][]byte // printed objects; the members of an object point into the other one
-	arena  []byte    // values that transforms computed
-	out    []byte    // what an encoder made
+	// Everything made of the payload lies here, one after the other and never
+	// overwritten, so that nothing has to be copied to be safe.
+	arena []byte
+	used  int // by this message, also where the arena was too small
 }
 
 // NewMessage returns a message of its own, outside of any pipeline.
@@ -37,18 +38,35 @@ func (m *Message) reset(payload []byte, headers []wire.Header, split bool) {
 	m.data, m.split = payload, split
 	m.headers, m.headersChanged = headers, false
 	m.parsed, m.object.changed = false, false
-	m.arena, m.out = recycled(m.arena), recycled(m.out)
-	m.prints[0], m.prints[1] = recycled(m.prints[0]), recycled(m.prints[1])
+	m.recycle()
 }
 
-// recycled empties a buffer for the next message. One that a single large message has
-// blown up is given back.
-func recycled(buf []byte) []byte {
-	const keep = 1 << 20
-	if cap(buf) > keep {
-		return nil
+// recycle empties the arena. It grows to what the last message needed, but what a single
+// large one has blown up is given back.
+func (m *Message) recycle() {
+	const most = 1 << 20
+	switch {
+	case m.used > most || cap(m.arena) > most:
+		m.arena = nil
+	case m.used > cap(m.arena):
+		m.arena = make([]byte, 0, m.used+m.used/2)
 	}
-	return buf[:0]
+	m.arena, m.used = m.arena[:0], 0
+}
+
+// Scratch lends a buffer for something made of the payload: append to it and hand the
+// result to Keep.
+func (m *Message) Scratch() []byte { return m.arena[len(m.arena):] }
+
+// Keep takes what was appended to Scratch and returns it.
+func (m *Message) Keep(made []byte) []byte {
+	m.used += len(made)
+	if len(made) <= cap(m.arena)-len(m.arena) {
+		m.arena = m.arena[:len(m.arena)+len(made)]
+	} else {
+		m.arena = made // it moved; what was kept before holds on to the old arena
+	}
+	return made[:len(made):len(made)]
 }
 
 // Schema returns the kind of the payload.
@@ -57,15 +75,9 @@ func (m *Message) Schema() wire.Schema { return m.schema }
 // Bytes returns the payload. What transforms changed is printed here, once.
 func (m *Message) Bytes() []byte {
 	if m.object.changed {
-		m.print()
+		m.SetPayload(m.schema, m.Keep(m.object.appendTo(m.Scratch())))
 	}
 	return m.data
-}
-
-func (m *Message) print() {
-	m.prints[0], m.prints[1] = m.prints[1], m.object.appendTo(m.prints[0][:0])
-	m.data = m.prints[1]
-	m.parsed, m.object.changed = false, false
 }
 
 // SetPayload replaces kind and content of the payload.
@@ -86,6 +98,16 @@ func (m *Message) Object() *Object {
 	return &m.object
 }
 
+// Rename renames members if the payload is a JSON object.
+func (m *Message) Rename(r *Renaming) {
+	if len(r.names) == 0 {
+		return
+	}
+	if o := m.Object(); o != nil {
+		o.Rename(r)
+	}
+}
+
 // parse validates data and splits it into members if it is an object.
 func (m *Message) parse() bool {
 	var end int
@@ -100,30 +122,10 @@ func (m *Message) parse() bool {
 	return m.parsed
 }
 
-// Scratch lends a buffer for a value that is put into the object: append to it and hand
-// the result to Keep. It lives as long as the message stays in the pipeline.
-func (m *Message) Scratch() []byte { return m.arena[len(m.arena):] }
-
-// Keep takes what was appended to Scratch and returns it.
-func (m *Message) Keep(value []byte) []byte {
-	if len(value) <= cap(m.arena)-len(m.arena) {
-		m.arena = m.arena[:len(m.arena)+len(value)]
-	} else {
-		m.arena = value // it moved; older values keep the old buffer alive
-	}
-	return value[:len(value):len(value)]
-}
-
 // Headers returns the headers of the message.
 func (m *Message) Headers() []wire.Header { return m.headers }
 
 // SetHeaders replaces the headers of the message.
 func (m *Message) SetHeaders(headers []wire.Header) {
 	m.headers, m.headersChanged = headers, true
-}
-
-// encoded keeps the buffer of what an encoder made of the message.
-func (m *Message) encoded(b []byte) []byte {
-	m.out = b
-	return b
 }

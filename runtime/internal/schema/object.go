@@ -58,10 +58,45 @@ func (o *Object) Set(key Key, value []byte) {
 	o.members = append(o.members, Member{Key: key.name, Value: value, text: key.text})
 }
 
-// Rename gives the i-th member another name, in its place.
-func (o *Object) Rename(i int, key Key) {
+// Renaming gives members of objects other names.
+type Renaming struct {
+	names   map[string]Key
+	targets map[string]bool
+}
+
+// NewRenaming prepares new names by old ones.
+func NewRenaming(names map[string]string) *Renaming {
+	r := &Renaming{names: make(map[string]Key), targets: make(map[string]bool)}
+	for from, to := range names {
+		r.names[from] = NewKey(to)
+		r.targets[to] = true
+	}
+	return r
+}
+
+// Rename renames members in their places. Where two come to have one name, the value of
+// the later one takes the place of the earlier.
+func (o *Object) Rename(r *Renaming) {
+	if !slices.ContainsFunc(o.members, func(m Member) bool { return r.names[string(m.Key)].name != nil }) {
+		return
+	}
 	o.changed = true
-	o.members[i].Key, o.members[i].text = key.name, key.text
+	kept := o.members[:0]
+	places := make(map[string]int)
+	for _, m := range o.members {
+		if key, ok := r.names[string(m.Key)]; ok {
+			m.Key, m.text = key.name, key.text
+		}
+		if r.targets[string(m.Key)] {
+			if place, ok := places[string(m.Key)]; ok {
+				kept[place].Value = m.Value
+				continue
+			}
+			places[string(m.Key)] = len(kept)
+		}
+		kept = append(kept, m)
+	}
+	o.members = kept
 }
 
 // DeleteFunc removes the members for which remove reports true.

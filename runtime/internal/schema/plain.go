@@ -21,7 +21,7 @@ func (jsonCodec) Encode(m *Message) ([]byte, error) {
 	case wire.SchemaJSON:
 		return m.Bytes(), nil
 	case wire.SchemaText:
-		return m.encoded(AppendString(m.out[:0], m.Bytes())), nil
+		return m.Keep(AppendString(m.Scratch(), m.Bytes())), nil
 	}
 	return nil, errPayloadType(wire.SchemaJSON, m.Schema())
 }
@@ -47,7 +47,7 @@ func (textCodec) Decode(m *Message) error { return m.checkText(errNotText) }
 func (textCodec) Encode(m *Message) ([]byte, error) {
 	switch m.Schema() {
 	case wire.SchemaJSON, wire.SchemaText:
-		return m.Bytes(), nil
+		return compacted(m), nil
 	}
 	return nil, errPayloadType(wire.SchemaText, m.Schema())
 }
@@ -60,6 +60,11 @@ func decodeProduced(m *Message, produced wire.Schema) error {
 		return m.checkJSON(errProducedJSON)
 	case wire.SchemaText:
 		return m.checkText(errProducedText)
+	case wire.SchemaProto:
+		m.schema = wire.SchemaRaw
+		if text, ok := AppendAny(m.Scratch(), m.data); ok {
+			m.SetPayload(wire.SchemaJSON, m.Keep(text))
+		}
 	}
 	return nil
 }

@@ -21,11 +21,6 @@ import (
 	"github.com/apache/iggy-connect-go/abi/wire"
 )
 
-// Config is the part of a [[streams]] entry that selects and configures a codec.
-type Config struct {
-	Schema wire.Schema
-}
-
 // Decoder turns the bytes of an Iggy message into a payload. A Decoder is immutable
 // and may be shared.
 type Decoder interface {
@@ -37,25 +32,49 @@ type Decoder interface {
 // and may be shared.
 type Encoder interface {
 	// Encode returns the bytes of m in the schema of the stream. They are valid until
-	// m changes.
+	// the pipeline takes the next message.
 	Encode(m *Message) ([]byte, error)
 }
 
-// NewDecoder returns the decoder of a sink's stream.
-func NewDecoder(c Config) (Decoder, error) {
-	switch c.Schema {
-	case wire.SchemaJSON:
-		return jsonCodec{}, nil
-	case wire.SchemaRaw:
-		return rawCodec{}, nil
-	case wire.SchemaText:
-		return textCodec{}, nil
-	}
-	return nil, fmt.Errorf("schema %s is not supported", c.Schema.ConfigName())
+// Codec is decoder and encoder of one schema.
+type Codec interface {
+	Decoder
+	Encoder
 }
 
+// Config is the part of a [[streams]] entry that selects and configures a codec. Only
+// Schema is required.
+type Config struct {
+	Schema wire.Schema
+
+	// Protobuf messages are of a .proto file or, without one, of a descriptor set.
+	ProtoSchemaPath        string
+	ProtoIncludePaths      []string
+	ProtoDescriptorSetPath string
+	ProtoMessageType       string
+	ProtoJSON              string // canonical (the default) or plain, see ProtoStyle
+
+	// Avro datums are of a schema that is given inline or, without that, as a file, and
+	// may be read as one of a newer schema.
+	AvroSchemaJSON       string
+	AvroSchemaPath       string
+	AvroReaderSchemaJSON string
+	AvroReaderSchemaPath string
+	AvroLogicalTypes     string // number (the default) or rfc3339
+
+	// FlatBuffers are read through their binary schema.
+	FlatBufferSchemaPath string
+	FlatBufferRootTable  string
+}
+
+// NewDecoder returns the decoder of a sink's stream.
+func NewDecoder(c Config) (Decoder, error) { return NewCodec(c) }
+
 // NewEncoder returns the encoder of a source's stream.
-func NewEncoder(c Config) (Encoder, error) {
+func NewEncoder(c Config) (Encoder, error) { return NewCodec(c) }
+
+// NewCodec returns decoder and encoder of a stream.
+func NewCodec(c Config) (Codec, error) {
 	switch c.Schema {
 	case wire.SchemaJSON:
 		return jsonCodec{}, nil
@@ -63,6 +82,62 @@ func NewEncoder(c Config) (Encoder, error) {
 		return rawCodec{}, nil
 	case wire.SchemaText:
 		return textCodec{}, nil
+	case wire.SchemaProto:
+		return c.protoCodec()
+	case wire.SchemaAvro:
+		return c.avroCodec()
+	case wire.SchemaFlatBuffer:
+		return NewFlatBufferCodec(FlatBufferConfig{RootTable: c.FlatBufferRootTable}), nil
 	}
-	return nil, fmt.Errorf("schema %s is not supported", c.Schema.ConfigName())
+	return nil, &Error{CodeInvalidConfigValue, fmt.Sprintf("there is no %s", c.Schema)}
+}
+
+func (c *Config) avroCodec() (Codec, error) {
+	config := AvroConfig{
+		SchemaJSON:       c.AvroSchemaJSON,
+		SchemaPath:       c.AvroSchemaPath,
+		ReaderSchemaJSON: c.AvroReaderSchemaJSON,
+		ReaderSchemaPath: c.AvroReaderSchemaPath,
+	}
+	var err error
+	config.DateTimes, err = choice("avro_logical_types", c.AvroLogicalTypes, "number", "rfc3339")
+	if err != nil {
+		return nil, err
+	}
+	return NewAvroCodec(config)
+}
+
+// choice reports whether the second of two values is set; the first is the default.
+func choice(key, value, first, second string) (bool, error) {
+	switch value {
+	case "", first:
+		return false, nil
+	case second:
+		return true, nil
+	}
+	return false, &Error{CodeInvalidConfigValue, fmt.Sprintf("%s: found %q, need %s or %s", key, value, first, second)}
+}
+
+func (c *Config) protoCodec() (Codec, error) {
+	config := ProtoConfig{UseAny: true, TypeURLPrefix: "type.googleapis.com"}
+	if c.ProtoSchemaPath == "" && c.ProtoDescriptorSetPath == "" {
+		return NewProtoCodec(config)
+	}
+	plain, err := choice("proto_json", c.ProtoJSON, "canonical", "plain")
+	if err != nil {
+		return nil, err
+	}
+	if plain {
+		config.Style = ProtoPlain
+	}
+	config.Strict = true
+	config.Source = ProtoSource{SchemaPath: c.ProtoSchemaPath, IncludePaths: c.ProtoIncludePaths, MessageType: c.ProtoMessageType}
+	if c.ProtoSchemaPath == "" {
+		set, err := readSchemaFile(c.ProtoDescriptorSetPath)
+		if err != nil {
+			return nil, &Error{CodeInvalidConfigValue, "descriptor set: " + err.Error()}
+		}
+		config.Source.DescriptorSet = set
+	}
+	return NewProtoCodec(config)
 }

@@ -6,10 +6,13 @@ package schema
 
 import (
 	"bytes"
+	"encoding/base64"
 	"math"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -106,16 +109,19 @@ func unescape(content []byte, i int) (r rune, next int) {
 func FormatDouble(v float64) string { return string(AppendDouble(nil, v)) }
 
 // AppendDouble appends what FormatDouble returns.
-func AppendDouble(dst []byte, v float64) []byte {
+func AppendDouble(dst []byte, v float64) []byte { return appendFloat(dst, v, 64) }
+
+// appendFloat is AppendDouble for numbers of either width.
+func appendFloat(dst []byte, v float64, width int) []byte {
 	start := len(dst)
 	if abs := math.Abs(v); abs == 0 || 1e-5 <= abs && abs < 1e16 {
-		dst = strconv.AppendFloat(dst, v, 'f', -1, 64)
-		if !bytes.ContainsRune(dst[start:], '.') {
+		dst = strconv.AppendFloat(dst, v, 'f', -1, width)
+		if bytes.IndexByte(dst[start:], '.') < 0 {
 			dst = append(dst, ".0"...)
 		}
 		return dst
 	}
-	dst = strconv.AppendFloat(dst, v, 'e', -1, 64)
+	dst = strconv.AppendFloat(dst, v, 'e', -1, width)
 	// strconv writes 1e+16 and 1e-06.
 	e := start + bytes.IndexByte(dst[start:], 'e') + 1
 	sign, digits := dst[e], bytes.TrimLeft(dst[e+1:], "0")
@@ -124,3 +130,36 @@ func AppendDouble(dst []byte, v float64) []byte {
 	}
 	return append(dst[:e], digits...)
 }
+
+// AppendBase64 appends b as a JSON string of base64.
+func AppendBase64(dst, b []byte) []byte {
+	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
+}
+
+// AppendCompact appends valid JSON without the space between its parts.
+func AppendCompact(dst, text []byte) []byte {
+	for i := 0; i < len(text); {
+		end := i + 1
+		switch {
+		case text[i] == '"':
+			end, _ = scanLongString(text, end)
+		case text[i] <= ' ':
+			i = end
+			continue
+		}
+		dst = append(dst, text[i:end]...)
+		i = end
+	}
+	return dst
+}
+
+// compacted returns the payload, JSON without the space between its parts.
+func compacted(m *Message) []byte {
+	if m.Schema() != wire.SchemaJSON {
+		return m.Bytes()
+	}
+	return m.Keep(AppendCompact(m.Scratch(), m.Bytes()))
+}
+
+// trimmed returns valid JSON without the space around it.
+func trimmed(text []byte) []byte { return bytes.Trim(text, " \t\r\n") }

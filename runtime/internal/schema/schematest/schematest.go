@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -226,4 +227,25 @@ func canonicalNumber(text string) string {
 		return text
 	}
 	return schema.FormatDouble(v)
+}
+
+// Exempt records that a case is compared with another value than the recorded one, and
+// why: the number of the decision and a reason. The file that the environment variable
+// GOLDEN_EXEMPTIONS names collects them for docs/compatibility.md.
+func Exempt(tb testing.TB, decision, reason string) {
+	tb.Helper()
+	tb.Logf("exempt by %s: %s", decision, reason)
+	path := os.Getenv("GOLDEN_EXEMPTIONS")
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	name := tb.Name()[strings.LastIndexByte(tb.Name(), '/')+1:]
+	if _, err := fmt.Fprintf(f, "| `%s` | %s | %s |\n", name, decision, reason); err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -1,0 +1,309 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+var errAvroAttempts = errors.New("the value fits too many branches of nested unions")
+
+// avroEncoder encodes JSON as a datum.
+type avroEncoder struct {
+	dst      []byte
+	attempts int // values tried in unions; nested ones multiply
+	depth    int
+}
+
+const maxAttempts = 1 << 20
+
+// encode appends the datum of a JSON text.
+func (t *avroType) encode(dst, text []byte) ([]byte, error) {
+	e := avroEncoder{dst: dst}
+	err := e.value(t, text)
+	return e.dst, err
+}
+
+func (e *avroEncoder) value(t *avroType, text []byte) error {
+	switch t.kind {
+	case avroNull:
+		if text[0] != 'n' {
+			return unfit(text, "null")
+		}
+	case avroBoolean:
+		return e.boolean(text)
+	case avroInt:
+		return e.integer(t, text, 32)
+	case avroLong:
+		return e.integer(t, text, 64)
+	case avroFloat, avroDouble:
+		return e.float(t, text)
+	case avroString:
+		return e.string(text)
+	case avroBytes, avroFixed:
+		return e.bytes(t, text)
+	case avroEnum:
+		return e.enum(t, text)
+	default:
+		return e.nested(t, text)
+	}
+	return nil
+}
+
+func (e *avroEncoder) nested(t *avroType, text []byte) error {
+	if e.depth++; e.depth > maxDatumDepth {
+		return errAvroDepth
+	}
+	defer func() { e.depth-- }()
+	switch t.kind {
+	case avroArray:
+		return e.array(t, text)
+	case avroMap:
+		return e.mapping(t, text)
+	case avroRecord:
+		return e.record(t, text)
+	}
+	return e.union(t, text)
+}
+
+func (e *avroEncoder) varint(v int64) { e.dst = binary.AppendVarint(e.dst, v) }
+
+func (e *avroEncoder) boolean(text []byte) error {
+	switch text[0] {
+	case 't':
+		e.dst = append(e.dst, 1)
+	case 'f':
+		e.dst = append(e.dst, 0)
+	default:
+		return unfit(text, "true or false")
+	}
+	return nil
+}
+
+func (e *avroEncoder) integer(t *avroType, text []byte, bits int) error {
+	if t.text.parse != nil && text[0] == '"' {
+		v, err := t.text.parse(string(Unescape(text)))
+		e.varint(v)
+		return err
+	}
+	v, err := strconv.ParseInt(string(text), 10, bits)
+	if err != nil {
+		return unfit(text, "an integer of "+strconv.Itoa(bits)+" bit")
+	}
+	e.varint(v)
+	return nil
+}
+
+func (e *avroEncoder) float(t *avroType, text []byte) error {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		return unfit(text, "a number")
+	}
+	if t.kind == avroFloat {
+		e.dst = binary.LittleEndian.AppendUint32(e.dst, math.Float32bits(float32(v)))
+	} else {
+		e.dst = binary.LittleEndian.AppendUint64(e.dst, math.Float64bits(v))
+	}
+	return nil
+}
+
+func (e *avroEncoder) string(text []byte) error {
+	if text[0] != '"' {
+		return unfit(text, "a string")
+	}
+	content := Unescape(text)
+	e.varint(int64(len(content)))
+	e.dst = append(e.dst, content...)
+	return nil
+}
+
+func (e *avroEncoder) bytes(t *avroType, text []byte) error {
+	content, err := t.parseBytes(text)
+	if err != nil {
+		return err
+	}
+	if t.kind == avroBytes {
+		e.varint(int64(len(content)))
+	}
+	e.dst = append(e.dst, content...)
+	return nil
+}
+
+// parseBytes reads what a printer prints for bytes and fixed, the text of bytes, and
+// decimals as numbers or strings.
+func (t *avroType) parseBytes(text []byte) ([]byte, error) {
+	var content []byte
+	var err error
+	switch c := text[0]; {
+	case c == '[':
+		content, err = parseByteNumbers(text)
+	case t.decimal != nil && c != 'n' && c != 't' && c != 'f' && c != '{':
+		return t.parseDecimal(text)
+	case t.uuid && c == '"':
+		content, err = hex.DecodeString(strings.ReplaceAll(string(Unescape(text)), "-", ""))
+	case t.kind == avroBytes && c == '"':
+		content = Unescape(text)
+	default:
+		return nil, unfit(text, "a list of byte values")
+	}
+	if err != nil || t.kind == avroFixed && len(content) != t.size {
+		return nil, unfit(text, strconv.Itoa(t.size)+" bytes")
+	}
+	return content, nil
+}
+
+func parseByteNumbers(text []byte) ([]byte, error) {
+	elements := SplitArray(text)
+	content := make([]byte, len(elements))
+	for i, element := range elements {
+		v, err := strconv.ParseUint(string(element), 10, 8)
+		if err != nil {
+			return nil, unfit(element, "a byte value")
+		}
+		content[i] = byte(v)
+	}
+	return content, nil
+}
+
+// parseDecimal returns the unscaled integer in big-endian two's complement: as short as
+// possible for bytes, of the size of a fixed.
+func (t *avroType) parseDecimal(text []byte) ([]byte, error) {
+	digits := string(text)
+	if text[0] == '"' {
+		digits = string(Unescape(text))
+	}
+	value, ok := new(big.Rat), false
+	if len(digits) <= maxNumber && !strings.ContainsAny(digits, "eE/") {
+		value, ok = value.SetString(digits)
+	}
+	if !ok {
+		return nil, unfit(text, "a decimal number")
+	}
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.decimal.scale)), nil)
+	value.Mul(value, new(big.Rat).SetInt(scale))
+	if !value.IsInt() || len(strings.TrimLeft(value.Num().String(), "-")) > t.decimal.precision {
+		return nil, unfit(text, "a number of at most "+strconv.Itoa(t.decimal.precision)+" digits, "+strconv.Itoa(t.decimal.scale)+" of them behind the point")
+	}
+	size := t.size
+	if t.kind == avroBytes {
+		size = value.Num().BitLen()/8 + 1
+	}
+	return twosComplement(value.Num(), size), nil
+}
+
+func twosComplement(v *big.Int, size int) []byte {
+	if v.Sign() < 0 {
+		v = new(big.Int).Add(v, new(big.Int).Lsh(big.NewInt(1), uint(8*size)))
+	}
+	return v.FillBytes(make([]byte, size))
+}
+
+func (e *avroEncoder) enum(t *avroType, text []byte) error {
+	if text[0] == '"' {
+		if i, ok := t.indexes[string(Unescape(text))]; ok {
+			e.varint(int64(i))
+			return nil
+		}
+	}
+	return unfit(text, "one of "+strings.Join(t.symbols, ", "))
+}
+
+func (e *avroEncoder) array(t *avroType, text []byte) error {
+	if text[0] != '[' {
+		return unfit(text, "an array")
+	}
+	elements := SplitArray(text)
+	if len(elements) > 0 {
+		e.varint(int64(len(elements)))
+	}
+	for _, element := range elements {
+		if err := e.value(t.item, element); err != nil {
+			return err
+		}
+	}
+	e.varint(0)
+	return nil
+}
+
+func (e *avroEncoder) mapping(t *avroType, text []byte) error {
+	if text[0] != '{' {
+		return unfit(text, "an object")
+	}
+	members := SplitObject(text)
+	if len(members) > 0 {
+		e.varint(int64(len(members)))
+	}
+	for i := range members {
+		if err := e.string(members[i].text); err != nil {
+			return err
+		}
+		if err := e.value(t.item, members[i].Value); err != nil {
+			return err
+		}
+	}
+	e.varint(0)
+	return nil
+}
+
+var jsonNull = []byte("null")
+
+// record appends the fields in the order of the schema. A missing one is null: defaults
+// are for readers, not for writers.
+func (e *avroEncoder) record(t *avroType, text []byte) error {
+	if text[0] != '{' {
+		return unfit(text, "an object")
+	}
+	var few [32][]byte
+	values := few[:]
+	if len(t.fields) > len(few) {
+		values = make([][]byte, len(t.fields))
+	}
+	for _, member := range SplitObject(text) {
+		if i, ok := t.byName[string(member.Key)]; ok && values[i] == nil {
+			values[i] = member.Value
+		}
+	}
+	for i := range t.fields {
+		value := values[i]
+		if value == nil {
+			value = jsonNull
+		}
+		if err := e.value(t.fields[i].typ, value); err != nil {
+			return &fieldError{t.fields[i].name, err}
+		}
+	}
+	return nil
+}
+
+// fieldError names the field that a fault is in.
+type fieldError struct {
+	field string
+	err   error
+}
+
+func (f *fieldError) Error() string { return f.field + ": " + f.err.Error() }
+func (f *fieldError) Unwrap() error { return f.err }
+
+// union appends the value as the first branch that it fits.
+func (e *avroEncoder) union(t *avroType, text []byte) error {
+	start := len(e.dst)
+	for i, branch := range t.branches {
+		if e.attempts++; e.attempts > maxAttempts {
+			return errAvroAttempts
+		}
+		e.varint(int64(i))
+		if e.value(branch, text) == nil {
+			return nil
+		}
+		e.dst = e.dst[:start]
+	}
+	return &Error{CodeInvalidPayloadType, "avro: " + unfit(text, "a value of one of the union's types").Error()}
+}

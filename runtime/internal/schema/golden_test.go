@@ -1,0 +1,189 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+	"github.com/apache/iggy-connect-go/runtime/internal/schema"
+	"github.com/apache/iggy-connect-go/runtime/internal/schema/schematest"
+	"github.com/apache/iggy-connect-go/tests/golden"
+)
+
+type codecCase struct {
+	Name, Op, Codec, Schema, Target, Compare string
+
+	Config   json.RawMessage
+	Payload  schematest.Payload
+	InputHex string `json:"input_hex"`
+	Expected struct {
+		schematest.Outcome
+		Text *string
+		Any  struct {
+			TypeURL   string          `json:"type_url"`
+			ValueJSON json.RawMessage `json:"value_json"`
+		}
+	}
+}
+
+// Given payloads and configurations, when they are decoded, encoded and converted, then
+// the outcome is the reference's, but for the cases that a decision corrects.
+func TestCodecsAsTheReference(t *testing.T) {
+	t.Chdir(golden.Dir(t)) // the cases name their schema files relative to it
+	for _, c := range golden.Load[codecCase](t, "codecs.json") {
+		t.Run(c.Name, func(t *testing.T) {
+			switch c.Op {
+			case "decode", "encode":
+				c.run(t)
+			case "convert_format":
+				m := c.Payload.Message(t)
+				c.expectMessage(t, m, schema.Convert(m, schematest.Schema(t, c.Codec), schematest.Schema(t, c.Target)))
+			case "schema_into_payload":
+				p := schema.NewSourcePipeline(nil, nil)
+				result, err := p.Process(schematest.Schema(t, c.Schema), schematest.Unhex(t, c.InputHex), nil)
+				c.expectMessage(t, schema.NewMessage(result.Schema, result.Payload, nil), err)
+			case "payload_into_vec":
+				c.expectBytes(t, c.Payload.Message(t).Bytes(), nil)
+			case "payload_display":
+				if got := c.Payload.Message(t).String(); got != *c.Expected.Text {
+					t.Fatalf("got %s, want %s", got, *c.Expected.Text)
+				}
+			default:
+				t.Fatalf("unknown operation %s", c.Op)
+			}
+		})
+	}
+}
+
+func (c *codecCase) run(t *testing.T) {
+	codec, err := c.codec(t)
+	if c.Expected.Status == "config_error" {
+		if c.Expected.Variant != "" { // without one the configuration itself does not parse
+			schematest.ExpectError(t, err, c.Expected.Variant)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Op == "encode" {
+		encoded, err := codec.Encode(c.Payload.Message(t))
+		c.expectBytes(t, encoded, err)
+		return
+	}
+	m := schema.NewMessage(schematest.Schema(t, strings.TrimSuffix(c.Codec, "_lenient")), schematest.Unhex(t, c.InputHex), nil)
+	c.expectMessage(t, m, codec.Decode(m))
+}
+
+// codec makes of the configuration of the original SDK what it is here.
+func (c *codecCase) codec(t *testing.T) (schema.Codec, error) {
+	t.Helper()
+	config := struct {
+		SchemaPath      string            `json:"schema_path"`
+		SchemaJSON      string            `json:"schema_json"`
+		DescriptorSet   []int             `json:"descriptor_set"`
+		MessageType     string            `json:"message_type"`
+		IncludePaths    []string          `json:"include_paths"`
+		UseAny          bool              `json:"use_any_wrapper"`
+		FieldMappings   map[string]string `json:"field_mappings"`
+		PreserveUnknown bool              `json:"preserve_unknown_fields"`
+		RootTable       string            `json:"root_table_name"`
+		Extract         bool              `json:"extract_as_json"`
+		Verify          bool              `json:"verify_buffers"`
+		FormatOptions   struct {
+			Prefix string `json:"type_url_prefix"`
+		} `json:"format_options"`
+	}{UseAny: true, Extract: true, Verify: true}
+	config.FormatOptions.Prefix = "type.googleapis.com"
+	if err := json.Unmarshal(c.Config, &config); err != nil {
+		t.Fatal(err)
+	}
+	set := make([]byte, len(config.DescriptorSet))
+	for i, v := range config.DescriptorSet {
+		set[i] = byte(v)
+	}
+	switch c.Codec {
+	case "proto":
+		return schema.NewProtoCodec(schema.ProtoConfig{
+			Source: schema.ProtoSource{
+				SchemaPath:    config.SchemaPath,
+				IncludePaths:  config.IncludePaths,
+				DescriptorSet: set,
+				MessageType:   config.MessageType,
+			},
+			Style:           schema.ProtoPlain,
+			UseAny:          config.UseAny,
+			FieldMappings:   config.FieldMappings,
+			PreserveUnknown: config.PreserveUnknown,
+			TypeURLPrefix:   config.FormatOptions.Prefix,
+		})
+	case "flatbuffer":
+		return schema.NewFlatBufferCodec(schema.FlatBufferConfig{
+			PassThrough:   !config.Extract,
+			Unverified:    !config.Verify,
+			RootTable:     config.RootTable,
+			FieldMappings: config.FieldMappings,
+		}), nil
+	case "avro", "avro_lenient":
+		return schema.NewAvroCodec(schema.AvroConfig{
+			SchemaJSON:    config.SchemaJSON,
+			SchemaPath:    config.SchemaPath,
+			PassThrough:   !config.Extract,
+			FieldMappings: config.FieldMappings,
+			Lenient:       c.Codec == "avro_lenient",
+		})
+	}
+	return schema.NewCodec(schema.Config{Schema: schematest.Schema(t, c.Codec)})
+}
+
+func (c *codecCase) expectMessage(t *testing.T, m *schema.Message, err error) {
+	t.Helper()
+	if c.exempt(t, m.Bytes(), err) {
+		return
+	}
+	if c.Expected.Status == "undefined" {
+		if err == nil {
+			t.Fatal("no error where the reference crashes")
+		}
+		return
+	}
+	if c.Expected.Status == "error" {
+		schematest.ExpectError(t, err, c.Expected.Variant)
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	schematest.ExpectPayload(t, m, &c.Expected.Outcome, c.Compare)
+}
+
+func (c *codecCase) expectBytes(t *testing.T, got []byte, err error) {
+	t.Helper()
+	if c.exempt(t, got, err) {
+		return
+	}
+	if c.Expected.Status == "error" {
+		schematest.ExpectError(t, err, c.Expected.Variant)
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Compare == "any_json" {
+		url, value, ok := schema.ParseAny(got)
+		if !ok || string(url) != c.Expected.Any.TypeURL {
+			t.Fatalf("the Any %q is of type %q, want %s", got, url, c.Expected.Any.TypeURL)
+		}
+		schematest.ExpectContent(t, wire.SchemaJSON, value, c.Expected.Any.ValueJSON, c.Expected.Volatile, "json")
+		return
+	}
+	if want := schematest.Unhex(t, *c.Expected.Hex); !bytes.Equal(got, want) {
+		t.Fatalf("got %x, want %x", got, want)
+	}
+}

@@ -60,12 +60,12 @@ func (d *decoder) text8() string { return string(d.take(int(d.u8()))) }
 // name reads the name of a resource: 1 to 255 bytes of UTF-8.
 func (d *decoder) name() string {
 	size := int(d.u8())
-	if d.status == StatusOK && (size == 0 || size > len(d.rest)) {
+	if d.status == StatusOK && size == 0 {
 		d.fail(StatusInvalidFormat)
 	}
 	name := d.take(size)
 	if !utf8.Valid(name) {
-		d.fail(StatusInvalidFormat)
+		d.fail(StatusInvalidCommand)
 	}
 	return string(name)
 }
@@ -84,7 +84,7 @@ func (d *decoder) identifier() identifier {
 	switch {
 	case kind != 1 && kind != 2:
 		d.fail(StatusInvalidCommand)
-	case size == 0 || size > len(d.rest) || kind == 1 && size != 4:
+	case size == 0 || kind == 1 && size != 4:
 		d.fail(StatusInvalidFormat)
 	case kind == 1:
 		return identifier{id: d.u32()}

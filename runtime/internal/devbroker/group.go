@@ -150,8 +150,11 @@ func (g *group) resize(partitions int) {
 	g.spread()
 }
 
-// spread assigns all partitions round-robin, without waiting for commits.
+// spread assigns all partitions round-robin, without waiting for commits, and lets turns begin anew.
 func (g *group) spread() {
+	for _, m := range g.members {
+		m.turn = 0
+	}
 	for p := range g.claims {
 		c := &g.claims[p]
 		c.owner, c.heir = nil, nil

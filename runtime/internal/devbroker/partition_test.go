@@ -177,7 +177,7 @@ func TestSegmentsAreDeletedOnRequest(t *testing.T) {
 
 func TestTopicWithoutPartitionsTakesNothing(t *testing.T) {
 	_, w := newTopic(t, 0, StoreOptions{})
-	w.refused(SendMessages, sendTo([]byte{byte(balanced), 0}, "p"), StatusNoPartitions)
+	w.refused(SendMessages, sendTo([]byte{byte(balanced), 0}, "p"), StatusTopicNotFound)
 	w.refused(SendMessages, sendPayload(1, 1), StatusPartitionNotFound)
 	w.refused(PollMessages, pollPayload(fromNext, 0, 1, 0), StatusPartitionNotFound)
 }

@@ -144,7 +144,7 @@ func TestOfficialClientManagesTopicsAndPartitions(t *testing.T) {
 
 	check(t, sdk.CreatePartitions(streamS, topicT, 2))
 	check(t, sdk.DeletePartitions(streamS, topicT, 1))
-	wantError(t, sdk.CreatePartitions(streamS, topicT, 997), ierror.ErrTooManyPartitions)
+	wantError(t, sdk.CreatePartitions(streamS, topicT, 1001), ierror.ErrTooManyPartitions)
 	topic := ok[*iggcon.TopicDetails](t)(sdk.GetTopic(streamS, numbered(0)))
 	equal(t, "partitions", topic.PartitionsCount, 4)
 

@@ -47,7 +47,7 @@ func (s *session) getConsumerGroup(d *decoder, a *answer) Status {
 }
 
 func (s *session) getConsumerGroups(d *decoder, a *answer) Status {
-	return s.lookTopic(d, d.topicPath(), func(t *topic) Status {
+	s.lookTopic(d, d.topicPath(), func(t *topic) Status {
 		for g := range t.groups.all() {
 			g.mu.Lock()
 			a.group(g)
@@ -55,6 +55,7 @@ func (s *session) getConsumerGroups(d *decoder, a *answer) Status {
 		}
 		return StatusOK
 	})
+	return d.status // a missing topic has no groups
 }
 
 func (s *session) createConsumerGroup(d *decoder, a *answer) Status {

@@ -121,7 +121,7 @@ func (s *session) pollMessages(d *decoder, a *answer) Status {
 
 func (s *session) getConsumerOffset(d *decoder, a *answer) Status {
 	c, path, named := d.consumer(), d.topicPath(), d.partition()
-	return s.lookTopic(d, path, func(t *topic) Status {
+	s.lookTopic(d, path, func(t *topic) Status {
 		key := c.key()
 		if c.group { // anybody may ask, member or not
 			g, status := t.group(c.id)
@@ -141,6 +141,7 @@ func (s *session) getConsumerOffset(d *decoder, a *answer) Status {
 		}
 		return StatusOK
 	})
+	return d.status // whatever is missing has no stored offset
 }
 
 func (s *session) storeConsumerOffset(d *decoder, _ *answer) Status {

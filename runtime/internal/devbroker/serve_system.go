@@ -142,6 +142,9 @@ func (s *session) getMe(_ *decoder, a *answer) Status {
 
 func (s *session) getClient(d *decoder, a *answer) Status {
 	id := d.u32()
+	if d.status == StatusOK && id == 0 {
+		d.fail(StatusInvalidClientID)
+	}
 	if d.status != StatusOK {
 		return d.status
 	}

@@ -10,6 +10,12 @@ func (d *decoder) topicPath() topicPath {
 	return topicPath{stream: d.identifier(), topic: d.identifier()}
 }
 
+// Values of a topic's compression; clients compress, the broker only keeps the value.
+const (
+	compressionNone = 1
+	compressionGzip = 2
+)
+
 // Values of topic settings by which a client leaves the choice to the server, and what the broker chooses.
 const (
 	serverDefault     = 0
@@ -19,16 +25,24 @@ const (
 
 func (d *decoder) topicSettings() topicSettings {
 	settings := topicSettings{compression: d.u8(), expiry: d.u64(), maxSize: d.u64(), replication: d.u8()}
-	if settings.expiry == serverDefault {
-		settings.expiry = unlimited
-	}
-	if settings.maxSize == serverDefault {
-		settings.maxSize = unlimited
+	if settings.compression != compressionNone && settings.compression != compressionGzip {
+		d.fail(StatusInvalidCommand)
 	}
 	if settings.replication == serverDefault {
 		settings.replication = singleReplication
 	}
 	return settings
+}
+
+// withDefaults replaces what a client leaves to the server when it creates a topic. An update keeps zeros, as Iggy does.
+func (s topicSettings) withDefaults() topicSettings {
+	if s.expiry == serverDefault {
+		s.expiry = unlimited
+	}
+	if s.maxSize == serverDefault {
+		s.maxSize = unlimited
+	}
+	return s
 }
 
 func (a *answer) topic(t *topic) {
@@ -102,20 +116,18 @@ func (s *session) getTopics(d *decoder, a *answer) Status {
 	}
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()
-	in, status := s.store.stream(id)
-	if status != StatusOK {
-		return status
+	if in, status := s.store.stream(id); status == StatusOK {
+		for t := range in.topics.all() {
+			a.topic(t)
+		}
 	}
-	for t := range in.topics.all() {
-		a.topic(t)
-	}
-	return StatusOK
+	return StatusOK // a missing stream has no topics
 }
 
 func (s *session) createTopic(d *decoder, a *answer) Status {
 	id, partitions, settings, name := d.identifier(), d.u32(), d.topicSettings(), d.name()
 	return s.changeStream(d, id, func(in *stream) Status {
-		created, status := s.store.createTopic(in, name, partitions, settings)
+		created, status := s.store.createTopic(in, name, partitions, settings.withDefaults())
 		if status != StatusOK {
 			return status
 		}
@@ -159,15 +171,15 @@ func (s *session) purgeTopic(d *decoder, _ *answer) Status {
 
 func (s *session) createPartitions(d *decoder, _ *answer) Status {
 	path, count := d.topicPath(), d.u32()
+	if d.status == StatusOK && count == 0 {
+		d.fail(StatusTooManyPartitions) // Iggy's answer to 0, too
+	}
 	return s.changeTopic(d, path, func(_ *stream, t *topic) Status { return t.addPartitions(count) })
 }
 
 func (s *session) deletePartitions(d *decoder, _ *answer) Status {
 	path, count := d.topicPath(), d.u32()
-	return s.changeTopic(d, path, func(_ *stream, t *topic) Status {
-		t.removePartitions(count)
-		return StatusOK
-	})
+	return s.changeTopic(d, path, func(_ *stream, t *topic) Status { return t.removePartitions(count) })
 }
 
 // lookPartition runs look on a partition that a request must name.

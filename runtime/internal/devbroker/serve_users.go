@@ -112,7 +112,7 @@ func (d *decoder) permissions() []byte {
 func (d *decoder) userStatus() userStatus {
 	status := userStatus(d.u8())
 	if d.status == StatusOK && status != userActive && status != userInactive {
-		d.fail(StatusInvalidUserStatus)
+		d.fail(StatusInvalidCommand)
 	}
 	return status
 }

@@ -22,7 +22,6 @@ const (
 	StatusInvalidCredentials       Status = 42
 	StatusInvalidUsername          Status = 43
 	StatusInvalidPassword          Status = 44
-	StatusInvalidUserStatus        Status = 45
 	StatusUserAlreadyExists        Status = 46
 	StatusUserInactive             Status = 47
 	StatusCannotDeleteUser         Status = 48
@@ -31,14 +30,15 @@ const (
 	StatusAccessTokenAlreadyExists Status = 51
 	StatusAccessTokenExpired       Status = 54
 	StatusClientNotFound           Status = 100
+	StatusInvalidClientID          Status = 101
 	StatusStreamNotFound           Status = 1009
 	StatusStreamNameExists         Status = 1012
 	StatusInvalidTopicSize         Status = 1019
 	StatusTopicNotFound            Status = 2010
 	StatusTopicNameExists          Status = 2013
 	StatusTooManyPartitions        Status = 2015
+	StatusInvalidPartitionsCount   Status = 2019
 	StatusPartitionNotFound        Status = 3007
-	StatusNoPartitions             Status = 3008
 	StatusConsumerOffsetNotFound   Status = 3021
 	StatusConsumerNotResolved      Status = 3022
 	StatusInvalidMessagesCount     Status = 4009

@@ -65,10 +65,11 @@ type Store struct {
 func NewStore(options StoreOptions) *Store {
 	s := &Store{options: options.withDefaults()}
 	s.users.add(0, &user{
-		name:     s.options.Username,
-		password: s.options.Password,
-		status:   userActive,
-		created:  now(),
+		name:        s.options.Username,
+		password:    s.options.Password,
+		status:      userActive,
+		created:     now(),
+		permissions: allPermissions,
 	})
 	return s
 }
@@ -148,7 +149,7 @@ func (s *Store) createTopic(in *stream, name string, partitions uint32, settings
 }
 
 func (s *Store) checkSettings(settings topicSettings) Status {
-	if settings.maxSize < uint64(s.options.SegmentBytes) {
+	if settings.maxSize != serverDefault && settings.maxSize < uint64(s.options.SegmentBytes) {
 		return StatusInvalidTopicSize
 	}
 	return StatusOK
@@ -175,7 +176,7 @@ func (t *topic) route(to partitioning) (*partition, Status) {
 	case to.kind == byPartitionID:
 		return t.partition(to.partition)
 	case count == 0:
-		return nil, StatusNoPartitions
+		return nil, StatusTopicNotFound // Iggy's answer
 	case to.kind == byMessageKey:
 		return t.partitions[xxh32(to.key)%count], StatusOK
 	default:
@@ -183,10 +184,11 @@ func (t *topic) route(to partitioning) (*partition, Status) {
 	}
 }
 
+// maxPartitions is how many partitions one request may add or remove.
 const maxPartitions = 1000
 
 func (t *topic) addPartitions(count uint32) Status {
-	if count > maxPartitions || len(t.partitions)+int(count) > maxPartitions {
+	if count > maxPartitions {
 		return StatusTooManyPartitions
 	}
 	for range count {
@@ -197,10 +199,16 @@ func (t *topic) addPartitions(count uint32) Status {
 }
 
 // removePartitions removes the last partitions with all that is in them.
-func (t *topic) removePartitions(count uint32) {
-	left := len(t.partitions) - int(min(count, uint32(len(t.partitions))))
-	t.partitions = slices.Delete(t.partitions, left, len(t.partitions))
+func (t *topic) removePartitions(count uint32) Status {
+	switch {
+	case count == 0 || count > maxPartitions:
+		return StatusTooManyPartitions
+	case int(count) > len(t.partitions):
+		return StatusInvalidPartitionsCount
+	}
+	t.partitions = slices.Delete(t.partitions, len(t.partitions)-int(count), len(t.partitions))
 	t.resizeGroups()
+	return StatusOK
 }
 
 func (t *topic) resizeGroups() {

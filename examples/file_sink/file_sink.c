@@ -68,7 +68,7 @@ static off_t end_of_lines(int file, off_t size) {
     return 0;
 }
 
-/* Cuts off half a line, if it is one of ours; the file is locked. */
+/* Cuts off half a line, if it is one of ours, else ends it; the file is locked. */
 static bool repair(struct file_sink *sink) {
     static const char ours[] = "{\"stream\":";
     struct stat info;
@@ -78,7 +78,7 @@ static bool repair(struct file_sink *sink) {
     char start[sizeof ours - 1];
     ssize_t got = pread(sink->file, start, sizeof start, end);
     if (got < 0) return false;
-    if (memcmp(start, ours, (size_t)got) != 0) return true;
+    if (memcmp(start, ours, (size_t)got) != 0) return write_all(sink->file, (const uint8_t *)"\n", 1);
     log_printf(&sink->log, IGGY_LOG_WARN, "%s ended in half a line, which is cut off", sink->path);
     return ftruncate(sink->file, end) == 0;
 }

@@ -7,8 +7,9 @@
 /*
  * What connector.h asks of any source, of both generations.
  *
- * Usage: source_contract_test <library> <generation 1 library> <config>
- * With that config the source has at least 20 batches, each with a state.
+ * Usage: source_contract_test <library> <generation 1 library> <config> [brief]
+ * With that config the source has at least 20 batches, each with a state. The pauses
+ * between Nacks are long; a brief run leaves them out.
  */
 #include <pthread.h>
 #include <time.h>
@@ -372,7 +373,7 @@ static void results_mean_nothing_to_generation_1(void) {
 }
 
 int main(int argc, char **argv) {
-    CHECK_EQUAL(argc, 4);
+    CHECK(argc == 4 || argc == 5);
     api = host_load_source(argv[1]);
     generation1 = host_load_source(argv[2]);
     config = argv[3];
@@ -388,8 +389,10 @@ int main(int argc, char **argv) {
     RUN(result_must_name_the_pending_batch);
     RUN(nacked_batch_is_produced_again);
     RUN(unknown_result_is_a_nack_and_an_error);
-    RUN(fifth_nack_in_a_row_ends_the_source);
-    RUN(ack_begins_the_count_of_nacks_anew);
+    if (argc == 4) {
+        RUN(fifth_nack_in_a_row_ends_the_source);
+        RUN(ack_begins_the_count_of_nacks_anew);
+    }
     RUN(refused_batch_is_produced_again);
     RUN(result_may_come_before_send_returns);
     RUN(close_does_not_wait_for_a_result);

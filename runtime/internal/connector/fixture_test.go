@@ -59,6 +59,8 @@ type world struct {
 	metrics *metrics.Set
 	manager *Manager
 
+	callTimeout time.Duration // of calls to the broker
+
 	mu      sync.Mutex
 	configs map[config.ID]*config.Connector
 }
@@ -68,7 +70,7 @@ func newWorld(t testing.TB) *world {
 	if t, ok := t.(*testing.T); ok {
 		t.Parallel() // most of a test is waiting
 	}
-	w := &world{t: t, dir: t.TempDir(), logs: &logBuffer{}, configs: map[config.ID]*config.Connector{}}
+	w := &world{t: t, dir: t.TempDir(), logs: &logBuffer{}, callTimeout: 5 * time.Second, configs: map[config.ID]*config.Connector{}}
 	w.store = devbroker.NewStore(devbroker.StoreOptions{})
 	w.startBroker("127.0.0.1:0")
 	w.address = w.broker.Addr()
@@ -204,7 +206,7 @@ func (w *world) start() {
 	w.manager = NewManager(Environment{
 		Iggy: iggy.Config{
 			Address: w.address, Username: "iggy", Password: "iggy",
-			DialTimeout: 5 * time.Second, CallTimeout: 5 * time.Second,
+			DialTimeout: 5 * time.Second, CallTimeout: w.callTimeout,
 		},
 		StateDir:       w.stateDir(),
 		Plugins:        host(),

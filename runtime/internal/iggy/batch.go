@@ -29,7 +29,9 @@ type Batch struct {
 	start int // of the first message
 	read  int // position of Next
 	count int
-	conn  *conn // the connection that polled it
+	conn  *conn  // the connection that polled it
+	epoch uint64 // and the membership
+	lost  bool   // the server said that the partition is not ours
 
 	lastOffset, lastTimestamp uint64
 }
@@ -141,3 +143,6 @@ func (b *Batch) dropThrough(offset uint64) {
 	}
 	b.read = b.start
 }
+
+// dropAll removes everything.
+func (b *Batch) dropAll() { b.count, b.start, b.read = 0, len(b.body.bytes), len(b.body.bytes) }

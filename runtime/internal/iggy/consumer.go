@@ -21,11 +21,22 @@ const (
 	pollAttempts = 5
 )
 
+// CommitMode says when the offset of a batch is stored.
+type CommitMode uint8
+
+const (
+	// AfterPolling stores it when the batch is handed over: at most once.
+	AfterPolling CommitMode = iota
+	// AfterConsuming stores it when the caller says so by Commit: at least once.
+	AfterConsuming
+)
+
 // ConsumerOptions say what a consumer reads and how.
 type ConsumerOptions struct {
 	Stream, Topic, Group string
 	BatchLength          int
 	PollInterval         time.Duration
+	CommitMode           CommitMode
 	StartFrom            StartFrom
 	// OnPollError hears of every poll that failed and will be repeated. It must not block.
 	OnPollError func(error)
@@ -33,6 +44,11 @@ type ConsumerOptions struct {
 
 // Consumer is one member of a consumer group, with its own connection. It is used by one goroutine; Up and Err may be
 // called from any.
+//
+// For each batch the caller calls Poll, then HandOver just before it gives the messages away, then Commit when every
+// message has its outcome, then Release. With AfterPolling the outcome is the handing over, and Commit does nothing.
+// With AfterConsuming a batch may be kept for another try: until Commit or GiveUp no other batch of its partition comes
+// from Poll, while other partitions go on.
 type Consumer struct {
 	opts    ConsumerOptions
 	session *session
@@ -40,22 +56,38 @@ type Consumer struct {
 	invalid              error // a name that cannot be one
 	stream, topic, group iggcon.Identifier
 	member               iggcon.Consumer
+	target               []byte                              // what polls and stores have in common: member, stream, topic
 	joined               atomic.Pointer[iggcon.TopicDetails] // the topic as the present membership found it
 
-	conn      *conn // the connection the fields below belong to
-	poll      *call // on its way, or nil
-	asked     uint32
+	mode      mode
+	conn      *conn // the present connection, once attached
 	stores    []storing
-	round     round
 	count     uint32 // of the next poll
 	positions map[uint32]*position
-	created   uint64 // creation time of the topic that positions speaks of
+	created   uint64 // creation time of the topic that positions speak of
 	failures  int    // of polls in a row
 	pause     backoff
 	timer     *time.Timer
 	frames    []byte // reused
 	spare     *Batch // reused for answers without news
-	target    []byte // what polls and stores have in common: member, stream, topic
+}
+
+// mode is what the two commit modes do differently: which polls are sent, and when offsets are stored.
+type mode interface {
+	// rejoined begins a new membership.
+	rejoined()
+	// next sends what is due, takes the answer to one poll, and returns a batch when it brought news.
+	next(context.Context) (*Batch, error)
+	handOver(*Batch)
+	commit(*Batch)
+	giveUp(*Batch)
+	revoked(*Batch) bool
+	// lost hears that a partition is not ours, or not the one it was.
+	lost(partition uint32)
+	// detach gives up what is on its way.
+	detach()
+	// flush sends what is still to be sent before the group is left.
+	flush()
 }
 
 // storing is an offset store whose answer is still to come.
@@ -79,7 +111,11 @@ func NewConsumer(cfg Config, opts ConsumerOptions) *Consumer {
 		c.member = iggcon.NewGroupConsumer(c.group)
 		c.target = appendIdentifier(appendIdentifier(appendConsumer(nil, c.member), c.stream), c.topic)
 	}
-	c.round.interval = opts.PollInterval
+	if opts.CommitMode == AfterConsuming {
+		c.mode = newAfterConsuming(c)
+	} else {
+		c.mode = newAfterPolling(c)
+	}
 	c.session = newSession(cfg, c.prepare)
 	return c
 }
@@ -126,19 +162,16 @@ func (c *Consumer) attach(ctx context.Context) error {
 
 // rejoined begins a membership: ownership and the server's offsets may be others than before.
 func (c *Consumer) rejoined() {
-	c.round.reset()
-	c.adopt(c.joined.Load())
 	for _, p := range c.positions {
 		p.met = false
 	}
+	c.mode.rejoined()
+	c.adopt(c.joined.Load())
 }
 
-// detach drops what belongs to the connection so far. A batch that was fetched and not handed over is read again.
+// detach drops what is on its way on the connection so far.
 func (c *Consumer) detach() {
-	if c.poll != nil {
-		c.conn.abandon(c.poll)
-		c.poll = nil
-	}
+	c.mode.detach()
 	for _, s := range c.stores {
 		c.conn.abandon(s.call)
 	}
@@ -153,7 +186,7 @@ func (c *Consumer) Poll(ctx context.Context) (*Batch, error) {
 		if err := c.attach(ctx); err != nil {
 			return nil, err
 		}
-		batch, err := c.next(ctx)
+		batch, err := c.mode.next(ctx)
 		if batch != nil {
 			return batch, nil
 		}
@@ -168,66 +201,60 @@ func (c *Consumer) Poll(ctx context.Context) (*Batch, error) {
 	}
 }
 
-// next takes the answer to one poll. A nil batch without an error means that there was nothing new in it.
-func (c *Consumer) next(ctx context.Context) (*Batch, error) {
-	if c.poll == nil {
-		if err := c.sleepUntil(ctx, c.round.due); err != nil {
-			return nil, err
+// HandOver is called just before the messages of b are given away. The next poll goes out with it when it is due at
+// once, so that its answer travels while the messages are worked on.
+func (c *Consumer) HandOver(b *Batch) { c.mode.handOver(b) }
+
+// Commit says that every message of b has its outcome. The store of its offset goes out with the next request; when it
+// is lost with its connection, the batch is recognised when it comes again.
+func (c *Consumer) Commit(b *Batch) { c.mode.commit(b) }
+
+// GiveUp says that b will not be tried again. Nothing is stored: whoever owns the partition reads the messages again.
+func (c *Consumer) GiveUp(b *Batch) { c.mode.giveUp(b) }
+
+// Revoked tells whether the partition of b has moved away, or whether the connection that polled b is gone. What is
+// being consumed should be finished and committed; what waits for another try should be given up, for its new owner
+// reads it anyway. It is as new as the last Poll, so Poll is to be called while a batch waits.
+func (c *Consumer) Revoked(b *Batch) bool { return c.mode.revoked(b) }
+
+// Close sends the offsets that are committed, leaves the group within ctx, and ends the connection.
+func (c *Consumer) Close(ctx context.Context) error {
+	var err error
+	if current, _ := c.session.present(); current != nil {
+		if current == c.conn {
+			c.mode.flush()
 		}
-		c.frames = c.appendPoll(c.frames[:0])
-		c.conn.send(c.frames, c.poll)
+		// Answered after the stores in front of it.
+		err = current.leaveGroup(ctx, c.stream, c.topic, c.group)
 	}
-	if err := c.poll.ready(ctx); err != nil {
-		return nil, err
-	}
-	body, err := c.poll.result()
-	c.poll = nil
-	if err := errors.Join(c.takeStores(), err); err != nil {
-		body.release()
-		return nil, err
-	}
-	batch := c.spare
-	if err := batch.parse(body); err != nil {
+	c.session.close()
+	c.detach()
+	return unless(err, statusNotMember)
+}
+
+// parse makes the answer to a poll a batch of this connection. A malformed answer ends the connection.
+func (c *Consumer) parse(body *buffer) (*Batch, error) {
+	b := c.spare
+	if err := b.parse(body); err != nil {
 		body.release()
 		c.conn.fail(err)
 		return nil, err
 	}
-	batch.conn = c.conn
+	b.conn = c.conn
 	c.failures = 0
 	c.pause.reset()
-	c.round.answered(batch.Partition, batch.count > 0 && batch.count >= int(c.asked))
-	fresh, err := c.accept(ctx, batch)
-	if err != nil || !fresh {
-		batch.Release()
-		return nil, err
-	}
-	c.spare = new(Batch)
-	return batch, nil
+	c.learn(len(body.content()), b.count)
+	return b, nil
 }
 
-// accept compares an answer with the position of its partition, removes what was handed over before, and tells whether
-// anything is left.
-func (c *Consumer) accept(ctx context.Context, b *Batch) (bool, error) {
-	c.learn(len(b.body.bytes), b.count)
-	p := c.position(b.Partition)
-	if !p.met {
-		if here, err := c.meet(ctx, b, p); err != nil || !here {
-			return false, err
-		}
-	}
-	if err := c.resetIfVoid(ctx, b, p); err != nil {
-		return false, err
-	}
+// keep gives a batch to the caller, or its memory back when there is nothing in it.
+func (c *Consumer) keep(b *Batch) *Batch {
 	if b.count == 0 {
-		return false, nil
+		b.Release()
+		return nil
 	}
-	if p.valid {
-		b.dropThrough(p.done)
-		if b.count == 0 {
-			c.store(b.Partition, p.done) // the write was lost
-		}
-	}
-	return b.count > 0, nil
+	c.spare = new(Batch)
+	return b
 }
 
 // learn adapts the count of the next poll to messages of this size.
@@ -238,30 +265,14 @@ func (c *Consumer) learn(bytes, messages int) {
 	}
 }
 
-// HandOver is called before the batch is given to the plugin: it stores the batch's offset and, when the next poll is
-// due at once, sends it in the same write, so that its answer travels while the plugin works. When the write is lost
-// with its connection, the batch is recognised when it comes again.
-func (c *Consumer) HandOver(b *Batch) {
-	c.position(b.Partition).advance(b)
-	if b.conn == c.conn {
-		c.store(b.Partition, b.lastOffset)
-	}
+// appendStore appends the frame of an offset store and expects its answer.
+func (c *Consumer) appendStore(dst []byte, partition uint32, offset uint64) ([]byte, *call) {
+	k := newCall(cmdStoreOffset)
+	c.stores = append(c.stores, storing{call: k, partition: partition})
+	return c.appendStoreFrame(dst, partition, offset), k
 }
 
-// store sends an offset, and the next poll with it when that is due.
-func (c *Consumer) store(partition uint32, offset uint64) {
-	s := storing{call: newCall(cmdStoreOffset), partition: partition}
-	c.stores = append(c.stores, s)
-	c.frames = c.appendStoreFrame(c.frames[:0], partition, offset)
-	if c.poll != nil || time.Now().Before(c.round.due) {
-		c.conn.send(c.frames, s.call)
-		return
-	}
-	c.frames = c.appendPoll(c.frames)
-	c.conn.send(c.frames, s.call, c.poll)
-}
-
-// takeStores looks at the answers of the stores that were sent before the poll just answered: answers come in order.
+// takeStores looks at the answers to the stores sent before the poll just answered: answers come in order.
 func (c *Consumer) takeStores() (failed error) {
 	rest := c.stores[:0]
 	for _, s := range c.stores {
@@ -274,6 +285,7 @@ func (c *Consumer) takeStores() (failed error) {
 		case statusNotResolved, statusInvalidOffset:
 			// The partition has moved to another member, or was purged. What we know of it is void.
 			delete(c.positions, s.partition)
+			c.mode.lost(s.partition)
 		default:
 			failed = errors.Join(failed, err)
 		}
@@ -318,17 +330,6 @@ func (c *Consumer) handle(ctx context.Context, err error) error {
 	return nil
 }
 
-// Close leaves the group within ctx and ends the connection.
-func (c *Consumer) Close(ctx context.Context) error {
-	var err error
-	if current, _ := c.session.present(); current != nil {
-		err = current.leaveGroup(ctx, c.stream, c.topic, c.group)
-	}
-	c.session.close()
-	c.detach()
-	return unless(err, statusNotMember)
-}
-
 // sleepUntil waits for a point in time; the end of the connection ends the wait as well.
 func (c *Consumer) sleepUntil(ctx context.Context, due time.Time) error {
 	wait := time.Until(due)
@@ -349,11 +350,4 @@ func (c *Consumer) sleepUntil(ctx context.Context, due time.Time) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// appendPoll appends the frame of the next poll and makes it the one on its way.
-func (c *Consumer) appendPoll(dst []byte) []byte {
-	c.poll, c.asked = newCall(cmdPollMessages), c.count
-	c.round.polled(time.Now())
-	return c.appendPollFrame(dst, anyPartition, iggcon.NextPollingStrategy(), c.asked)
 }

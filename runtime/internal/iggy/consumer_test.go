@@ -29,6 +29,13 @@ func newTestConsumer(t testing.TB, cfg Config, opts ConsumerOptions) *Consumer {
 	return c
 }
 
+// inBothModes runs a test of what holds whenever offsets are stored.
+func inBothModes(t *testing.T, test func(*testing.T, CommitMode)) {
+	for name, mode := range map[string]CommitMode{"after polling": AfterPolling, "after consuming": AfterConsuming} {
+		t.Run(name, func(t *testing.T) { test(t, mode) })
+	}
+}
+
 // fill appends the messages from..to to a partition.
 func fill(b *devbroker.Broker, partition uint32, from, to int) {
 	var messages []devbroker.Message
@@ -50,6 +57,7 @@ func consume(t testing.TB, c *Consumer, n int) map[uint32][]string {
 		}
 		c.HandOver(b)
 		count += b.Len()
+		c.Commit(b)
 		got[b.Partition] = append(got[b.Partition], drain(b)...)
 	}
 	return got
@@ -96,36 +104,41 @@ func wantStored(t testing.TB, b *devbroker.Broker, partition uint32, offset uint
 }
 
 func TestEveryMessageOfEveryPartitionIsPolledOnce(t *testing.T) {
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 3)
-	fill(broker, 0, 0, 2500)
-	fill(broker, 2, 5000, 5001)
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{BatchLength: 100})
-	got := consume(t, c, 2501)
-	wantPayloads(t, got[0], expected(0, 2500))
-	wantPayloads(t, got[2], expected(5000, 5001))
-	wantStored(t, broker, 0, 2499)
-	wantStored(t, broker, 2, 0)
-	wantNothing(t, c)
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 3)
+		fill(broker, 0, 0, 2500)
+		fill(broker, 2, 5000, 5001)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 100})
+		got := consume(t, c, 2501)
+		wantPayloads(t, got[0], expected(0, 2500))
+		wantPayloads(t, got[2], expected(5000, 5001))
+		wantNothing(t, c)
+		wantStored(t, broker, 0, 2499)
+		wantStored(t, broker, 2, 0)
+	})
 }
 
 func TestBatchIsOnePollAnswer(t *testing.T) {
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 1)
-	fill(broker, 0, 0, 25)
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{BatchLength: 10})
-	var sizes []int
-	for range 3 {
-		b, err := c.Poll(testContext(t))
-		want(t, err, nil)
-		want(t, b.CurrentOffset, 24)
-		sizes = append(sizes, b.Len())
-		c.HandOver(b)
-		b.Release()
-	}
-	if !slices.Equal(sizes, []int{10, 10, 5}) {
-		t.Errorf("batches of %v", sizes)
-	}
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		fill(broker, 0, 0, 25)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 10})
+		var sizes []int
+		for range 3 {
+			b, err := c.Poll(testContext(t))
+			want(t, err, nil)
+			want(t, b.CurrentOffset, 24)
+			sizes = append(sizes, b.Len())
+			c.HandOver(b)
+			c.Commit(b)
+			b.Release()
+		}
+		if !slices.Equal(sizes, []int{10, 10, 5}) {
+			t.Errorf("batches of %v", sizes)
+		}
+	})
 }
 
 func TestOffsetIsStoredBeforeConsumeAndNotByThePoll(t *testing.T) {
@@ -211,63 +224,67 @@ func TestRoundsStartAnIntervalApartUnlessAnAnswerWasFull(t *testing.T) {
 }
 
 func TestOneMessageOnAnIdleTopicArrivesWithinARound(t *testing.T) {
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 4)
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{PollInterval: 5 * time.Millisecond})
-	wantNothing(t, c)
-	for i := range 20 {
-		fill(broker, uint32(i%4), i, i+1)
-		began := time.Now()
-		got := consume(t, c, 1)
-		wantPayloads(t, got[uint32(i%4)], expected(i, i+1))
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("took %v", took)
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 4)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, PollInterval: 5 * time.Millisecond})
+		wantNothing(t, c)
+		for i := range 20 {
+			fill(broker, uint32(i%4), i, i+1)
+			began := time.Now()
+			got := consume(t, c, 1)
+			wantPayloads(t, got[uint32(i%4)], expected(i, i+1))
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
 		}
-	}
+	})
 }
 
 func TestConsumerOutlivesPollFaults(t *testing.T) {
-	for name, action := range map[string]devbroker.Action{
-		"connection closed":       func(*devbroker.Exchange) error { return devbroker.ErrClose },
-		"closed in mid-body":      devbroker.CloseMidBody(),
-		"status 8 then close":     devbroker.AnswerThenClose(8),
-		"status 30 then close":    devbroker.AnswerThenClose(30),
-		"client not found":        devbroker.AnswerThenClose(100),
-		"unauthenticated":         devbroker.Answer(40),
-		"status 3":                devbroker.Answer(3),
-		"not a member":            devbroker.Answer(5006),
-		"group said to be gone":   devbroker.Answer(5000),
-		"server trouble":          devbroker.Answer(13000),
-		"empty body":              devbroker.Answer(0),
-		"body of one byte":        devbroker.Answer(0, 1),
-		"garbage":                 devbroker.Answer(0, []byte(strings.Repeat("garbage", 50))...),
-		"an answer of 1 GB":       devbroker.AnnounceBody(1 << 30),
-		"nothing owned":           devbroker.Answer(0, make([]byte, 16)...),
-		"no answer":               devbroker.NoAnswer(),
-		"answer swallowed, close": devbroker.SwallowAnswer(),
-		"slow":                    devbroker.Slow(50 * time.Millisecond),
-	} {
-		for _, cmd := range []devbroker.Command{devbroker.PollMessages, devbroker.StoreConsumerOffset} {
-			t.Run(fmt.Sprintf("%s at command %d", name, cmd), func(t *testing.T) {
-				t.Parallel()
-				broker := startBroker(t)
-				broker.Store().CreateTopic("s", "t", 2)
-				fill(broker, 0, 0, 100)
-				fill(broker, 1, 100, 200)
-				cfg := testConfig(broker.Addr())
-				cfg.CallTimeout = time.Second
-				c := newTestConsumer(t, cfg, ConsumerOptions{BatchLength: 10})
-				broker.Inject(devbroker.Fault{Command: cmd, When: devbroker.Nth(7), Action: action})
-				// Every message comes, once: what was handed over is recognised when it comes again.
-				got := consume(t, c, 200)
-				wantPayloads(t, got[0], expected(0, 100))
-				wantPayloads(t, got[1], expected(100, 200))
-				wantNothing(t, c)
-				wantStored(t, broker, 0, 99)
-				wantStored(t, broker, 1, 99)
-			})
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		for name, action := range map[string]devbroker.Action{
+			"connection closed":       func(*devbroker.Exchange) error { return devbroker.ErrClose },
+			"closed in mid-body":      devbroker.CloseMidBody(),
+			"status 8 then close":     devbroker.AnswerThenClose(8),
+			"status 30 then close":    devbroker.AnswerThenClose(30),
+			"client not found":        devbroker.AnswerThenClose(100),
+			"unauthenticated":         devbroker.Answer(40),
+			"status 3":                devbroker.Answer(3),
+			"not a member":            devbroker.Answer(5006),
+			"group said to be gone":   devbroker.Answer(5000),
+			"server trouble":          devbroker.Answer(13000),
+			"empty body":              devbroker.Answer(0),
+			"body of one byte":        devbroker.Answer(0, 1),
+			"garbage":                 devbroker.Answer(0, []byte(strings.Repeat("garbage", 50))...),
+			"an answer of 1 GB":       devbroker.AnnounceBody(1 << 30),
+			"nothing owned":           devbroker.Answer(0, make([]byte, 16)...),
+			"no answer":               devbroker.NoAnswer(),
+			"answer swallowed, close": devbroker.SwallowAnswer(),
+			"slow":                    devbroker.Slow(50 * time.Millisecond),
+		} {
+			for _, cmd := range []devbroker.Command{devbroker.PollMessages, devbroker.StoreConsumerOffset} {
+				t.Run(fmt.Sprintf("%s at command %d", name, cmd), func(t *testing.T) {
+					t.Parallel()
+					broker := startBroker(t)
+					broker.Store().CreateTopic("s", "t", 2)
+					fill(broker, 0, 0, 100)
+					fill(broker, 1, 100, 200)
+					cfg := testConfig(broker.Addr())
+					cfg.CallTimeout = time.Second
+					c := newTestConsumer(t, cfg, ConsumerOptions{CommitMode: mode, BatchLength: 10})
+					broker.Inject(devbroker.Fault{Command: cmd, When: devbroker.Nth(7), Action: action})
+					// Every message comes, once: what was handed over is recognised when it comes again.
+					got := consume(t, c, 200)
+					wantPayloads(t, got[0], expected(0, 100))
+					wantPayloads(t, got[1], expected(100, 200))
+					wantNothing(t, c)
+					wantStored(t, broker, 0, 99)
+					wantStored(t, broker, 1, 99)
+				})
+			}
 		}
-	}
+	})
 }
 
 func TestLostStoreIsRepeatedWithoutHandingOverAgain(t *testing.T) {
@@ -284,31 +301,35 @@ func TestLostStoreIsRepeatedWithoutHandingOverAgain(t *testing.T) {
 }
 
 func TestConsumerOutlivesABrokerRestart(t *testing.T) {
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 1)
-	fill(broker, 0, 0, 100)
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{BatchLength: 10})
-	first := consume(t, c, 50)
-	broker.Kill()
-	eventually(t, "the end noticed", func() bool { return !c.Up() })
-	again, err := devbroker.Start(devbroker.Options{Address: broker.Addr(), Store: broker.Store()})
-	want(t, err, nil)
-	t.Cleanup(func() { again.Close() })
-	second := consume(t, c, 50)
-	wantPayloads(t, append(first[0], second[0]...), expected(0, 100))
-	wantNothing(t, c)
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		fill(broker, 0, 0, 100)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 10})
+		first := consume(t, c, 50)
+		broker.Kill()
+		eventually(t, "the end noticed", func() bool { return !c.Up() })
+		again, err := devbroker.Start(devbroker.Options{Address: broker.Addr(), Store: broker.Store()})
+		want(t, err, nil)
+		t.Cleanup(func() { again.Close() })
+		second := consume(t, c, 50)
+		wantPayloads(t, append(first[0], second[0]...), expected(0, 100))
+		wantNothing(t, c)
+	})
 }
 
 func TestFailedPollIsReported(t *testing.T) {
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 1)
-	fill(broker, 0, 0, 10)
-	broker.Inject(devbroker.Fault{Command: devbroker.PollMessages, When: devbroker.First(3), Action: devbroker.Answer(12001)})
-	var reported []error
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{OnPollError: func(err error) { reported = append(reported, err) }})
-	consume(t, c, 10)
-	want(t, len(reported), 3)
-	want(t, statusOf(reported[0]), 12001)
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		fill(broker, 0, 0, 10)
+		broker.Inject(devbroker.Fault{Command: devbroker.PollMessages, When: devbroker.First(3), Action: devbroker.Answer(12001)})
+		var reported []error
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, OnPollError: func(err error) { reported = append(reported, err) }})
+		consume(t, c, 10)
+		want(t, len(reported), 3)
+		want(t, statusOf(reported[0]), 12001)
+	})
 }
 
 func TestJoinWaitsForAServerThatIsNotThereYet(t *testing.T) {
@@ -328,74 +349,82 @@ func TestJoinWaitsForAServerThatIsNotThereYet(t *testing.T) {
 }
 
 func TestMissingStreamOrTopicIsSaid(t *testing.T) {
-	broker := startBroker(t)
-	c := NewConsumer(testConfig(broker.Addr()), ConsumerOptions{Stream: "s", Topic: "t", Group: "g", PollInterval: time.Millisecond})
-	t.Cleanup(func() { c.Close(context.Background()) })
-	wantError(t, c.Join(testContext(t)), ErrStreamNotFound)
-	broker.Store().CreateTopic("s", "other", 1)
-	wantError(t, c.Join(testContext(t)), ErrTopicNotFound)
-	broker.Store().CreateTopic("s", "t", 1)
-	want(t, c.Join(testContext(t)), nil)
-	// In mid-run as well.
-	for remove, expected := range map[string]error{"topic": ErrTopicNotFound, "stream": ErrStreamNotFound} {
-		switch remove {
-		case "topic":
-			broker.Store().DeleteTopic("s", "t")
-		case "stream":
-			broker.Store().DeleteStream("s")
-		}
-		_, err := c.Poll(testContext(t))
-		wantError(t, err, expected)
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		c := NewConsumer(testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, Stream: "s", Topic: "t", Group: "g", PollInterval: time.Millisecond})
+		t.Cleanup(func() { c.Close(context.Background()) })
+		wantError(t, c.Join(testContext(t)), ErrStreamNotFound)
+		broker.Store().CreateTopic("s", "other", 1)
+		wantError(t, c.Join(testContext(t)), ErrTopicNotFound)
 		broker.Store().CreateTopic("s", "t", 1)
-		fill(broker, 0, 0, 10)
-		// After its creation anew the topic is read from its beginning.
-		wantPayloads(t, consume(t, c, 10)[0], []string{payload(0), payload(1), payload(2), payload(3), payload(4), payload(5), payload(6), payload(7), payload(8), payload(9)})
-	}
+		want(t, c.Join(testContext(t)), nil)
+		// In mid-run as well.
+		for remove, expected := range map[string]error{"topic": ErrTopicNotFound, "stream": ErrStreamNotFound} {
+			switch remove {
+			case "topic":
+				broker.Store().DeleteTopic("s", "t")
+			case "stream":
+				broker.Store().DeleteStream("s")
+			}
+			_, err := c.Poll(testContext(t))
+			wantError(t, err, expected)
+			broker.Store().CreateTopic("s", "t", 1)
+			fill(broker, 0, 0, 10)
+			// After its creation anew the topic is read from its beginning.
+			wantPayloads(t, consume(t, c, 10)[0], []string{payload(0), payload(1), payload(2), payload(3), payload(4), payload(5), payload(6), payload(7), payload(8), payload(9)})
+		}
+	})
 }
 
 func TestPurgedPartitionIsReadFromItsBeginning(t *testing.T) {
-	for _, test := range []struct {
-		name        string
-		partition   uint32
-		keepsOffset bool // the server forgets nothing
-		after       int  // messages appended after the purge
-	}{
-		{"partition 1", 1, false, 5},
-		{"partition 1, offset kept", 1, true, 5},
-		{"partition 0", 0, false, 5},
-		{"partition 0, offset kept", 0, true, 5},
-		{"partition 0, offset kept, one message", 0, true, 1},
-		{"partition 1, one message", 1, false, 1},
-		{"partition 1, overtaken", 1, false, 120},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			// Given a group that has read 100 messages,
-			broker := startBroker(t)
-			broker.Store().CreateTopic("s", "t", 2)
-			fill(broker, test.partition, 0, 100)
-			c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{})
-			consume(t, c, 100)
-			wantStored(t, broker, test.partition, 99)
-			// when the topic is purged and filled anew,
-			if test.keepsOffset {
-				// A server that keeps stored offsets: next means 100 until somebody deletes the offset.
-				broker.Inject(devbroker.Fault{Command: devbroker.PollMessages, When: func(int, devbroker.Request) bool {
-					_, kept := broker.Store().StoredOffset("s", "t", "g", test.partition)
-					return kept
-				}, Action: emptyAnswer(broker, test.partition)})
-			}
-			broker.Store().PurgeTopic("s", "t")
-			if test.keepsOffset {
-				keepOffset(t, broker, test.partition, 99)
-			}
-			fill(broker, test.partition, 1000, 1000+test.after)
-			// then every new message comes.
-			got := consume(t, c, test.after)
-			wantPayloads(t, got[test.partition], expected(1000, 1000+test.after))
-			wantNothing(t, c)
-		})
-	}
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		for _, test := range []struct {
+			name        string
+			partition   uint32
+			keepsOffset bool // the server forgets nothing
+			after       int  // messages appended after the purge
+		}{
+			{"partition 1", 1, false, 5},
+			{"partition 1, offset kept", 1, true, 5},
+			{"partition 0", 0, false, 5},
+			{"partition 0, offset kept", 0, true, 5},
+			{"partition 0, offset kept, one message", 0, true, 1},
+			{"partition 1, one message", 1, false, 1},
+			{"partition 1, overtaken", 1, false, 120},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				if test.after > 100 && mode == AfterConsuming {
+					t.Skip("explicit offsets cannot see a purge that was filled past the position between two fetches")
+				}
+				t.Parallel()
+				// Given a group that has read 100 messages,
+				broker := startBroker(t)
+				broker.Store().CreateTopic("s", "t", 2)
+				fill(broker, test.partition, 0, 100)
+				c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode})
+				consume(t, c, 100)
+				wantNothing(t, c)
+				wantStored(t, broker, test.partition, 99)
+				// when the topic is purged and filled anew,
+				if test.keepsOffset {
+					// A server that keeps stored offsets: next means 100 until somebody deletes the offset.
+					broker.Inject(devbroker.Fault{Command: devbroker.PollMessages, When: func(int, devbroker.Request) bool {
+						_, kept := broker.Store().StoredOffset("s", "t", "g", test.partition)
+						return kept
+					}, Action: emptyAnswer(broker, test.partition)})
+				}
+				broker.Store().PurgeTopic("s", "t")
+				if test.keepsOffset {
+					keepOffset(t, broker, test.partition, 99)
+				}
+				fill(broker, test.partition, 1000, 1000+test.after)
+				// then every new message comes.
+				got := consume(t, c, test.after)
+				wantPayloads(t, got[test.partition], expected(1000, 1000+test.after))
+				wantNothing(t, c)
+			})
+		}
+	})
 }
 
 // emptyAnswer answers a poll like a server whose group stands behind the partition's end.
@@ -424,148 +453,167 @@ func keepOffset(t *testing.T, b *devbroker.Broker, partition uint32, offset byte
 }
 
 func TestRetentionPastTheStoredOffsetIsNoEnd(t *testing.T) {
-	// Given a group whose stored offset lies below the oldest message that is left,
-	store := devbroker.NewStore(devbroker.StoreOptions{SegmentBytes: 2000, RetentionBytes: 8000})
-	broker, err := devbroker.Start(devbroker.Options{Store: store})
-	want(t, err, nil)
-	t.Cleanup(func() { broker.Close() })
-	store.CreateTopic("s", "t", 1)
-	fill(broker, 0, 0, 10)
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{})
-	consume(t, c, 10)
-	for i := 10; i < 1000; i++ {
-		fill(broker, 0, i, i+1)
-	}
-	left := payloads(broker, 0)
-	if len(left) > 500 {
-		t.Fatalf("%d messages left: no retention", len(left))
-	}
-	// then it goes on with what is left.
-	got := consume(t, c, len(left))
-	wantPayloads(t, got[0], left)
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		// Given a group whose stored offset lies below the oldest message that is left,
+		store := devbroker.NewStore(devbroker.StoreOptions{SegmentBytes: 2000, RetentionBytes: 8000})
+		broker, err := devbroker.Start(devbroker.Options{Store: store})
+		want(t, err, nil)
+		t.Cleanup(func() { broker.Close() })
+		store.CreateTopic("s", "t", 1)
+		fill(broker, 0, 0, 10)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode})
+		consume(t, c, 10)
+		for i := 10; i < 1000; i++ {
+			fill(broker, 0, i, i+1)
+		}
+		left := payloads(broker, 0)
+		if len(left) > 500 {
+			t.Fatalf("%d messages left: no retention", len(left))
+		}
+		// then it goes on with what is left (behind what a poll on its way may have brought before).
+		var got []string
+		for len(got) == 0 || got[len(got)-1] != payload(999) {
+			got = append(got, consume(t, c, 1)[0]...)
+		}
+		wantPayloads(t, got[len(got)-len(left):], left)
+	})
 }
 
 func TestNewGroupBeginsWhereItIsTold(t *testing.T) {
-	for name, test := range map[string]struct {
-		from  StartFrom
-		first int
-	}{
-		"first by default":          {StartFrom{}, 0},
-		"first":                     {StartFirst(), 0},
-		"last":                      {StartLast(), 99},
-		"offset":                    {StartAtOffset(40), 40},
-		"offset 0":                  {StartAtOffset(0), 0},
-		"offset that is not there":  {StartAtOffset(1000), 100},
-		"time before all":           {StartAtTime(time.Unix(1, 0)), 0},
-		"time after all":            {StartAtTime(time.Now().Add(time.Hour)), 100},
-		"time before the epoch":     {StartAtTime(time.Unix(-5, 0)), 0},
-		"a stored offset is obeyed": {StartFrom{}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			broker := startBroker(t)
-			broker.Store().CreateTopic("s", "t", 2)
-			for partition := range uint32(2) {
-				fill(broker, partition, 0, 100)
-			}
-			c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{BatchLength: 30, StartFrom: test.from})
-			wantNothingBefore := 2 * (100 - test.first)
-			got := consume(t, c, wantNothingBefore)
-			for partition := range uint32(2) {
-				wantPayloads(t, got[partition], expected(test.first, 100))
-			}
-			wantNothing(t, c)
-			for partition := range uint32(2) {
-				fill(broker, partition, 100, 110)
-			}
-			got = consume(t, c, 20)
-			for partition := range uint32(2) {
-				wantPayloads(t, got[partition], expected(100, 110))
-			}
-			// A second consumer of the group has a stored offset and ignores the setting.
-			want(t, c.Close(testContext(t)), nil)
-			wantNothing(t, newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{StartFrom: test.from}))
-		})
-	}
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		for name, test := range map[string]struct {
+			from  StartFrom
+			first int
+		}{
+			"first by default":          {StartFrom{}, 0},
+			"first":                     {StartFirst(), 0},
+			"last":                      {StartLast(), 99},
+			"offset":                    {StartAtOffset(40), 40},
+			"offset 0":                  {StartAtOffset(0), 0},
+			"offset that is not there":  {StartAtOffset(1000), 100},
+			"time before all":           {StartAtTime(time.Unix(1, 0)), 0},
+			"time after all":            {StartAtTime(time.Now().Add(time.Hour)), 100},
+			"time before the epoch":     {StartAtTime(time.Unix(-5, 0)), 0},
+			"a stored offset is obeyed": {StartFrom{}, 0},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				broker := startBroker(t)
+				broker.Store().CreateTopic("s", "t", 2)
+				for partition := range uint32(2) {
+					fill(broker, partition, 0, 100)
+				}
+				c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 30, StartFrom: test.from})
+				wantNothingBefore := 2 * (100 - test.first)
+				got := consume(t, c, wantNothingBefore)
+				for partition := range uint32(2) {
+					wantPayloads(t, got[partition], expected(test.first, 100))
+				}
+				wantNothing(t, c)
+				for partition := range uint32(2) {
+					fill(broker, partition, 100, 110)
+				}
+				got = consume(t, c, 20)
+				for partition := range uint32(2) {
+					wantPayloads(t, got[partition], expected(100, 110))
+				}
+				// A second consumer of the group has a stored offset and ignores the setting.
+				want(t, c.Close(testContext(t)), nil)
+				wantNothing(t, newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, StartFrom: test.from}))
+			})
+		}
+	})
 }
 
 func TestNewGroupOnEmptyPartitionsReadsAllThatComes(t *testing.T) {
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 2)
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{StartFrom: StartLast()})
-	wantNothing(t, c)
-	fill(broker, 0, 0, 10)
-	fill(broker, 1, 0, 10)
-	got := consume(t, c, 20)
-	wantPayloads(t, got[0], expected(0, 10))
-	wantPayloads(t, got[1], expected(0, 10))
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 2)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, StartFrom: StartLast()})
+		wantNothing(t, c)
+		fill(broker, 0, 0, 10)
+		fill(broker, 1, 0, 10)
+		got := consume(t, c, 20)
+		wantPayloads(t, got[0], expected(0, 10))
+		wantPayloads(t, got[1], expected(0, 10))
+	})
 }
 
 func TestCountFollowsTheSizeOfMessages(t *testing.T) {
-	// Given 40 messages of 1 MiB and polls of up to 1000,
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 1)
-	big := make([]byte, 1<<20)
-	for range 40 {
-		broker.Store().Append("s", "t", 0, devbroker.Message{Payload: big})
-	}
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{BatchLength: 1000})
-	// then an answer stays below the target,
-	for got := 0; got < 40; {
-		b, err := c.Poll(testContext(t))
-		want(t, err, nil)
-		if size := len(b.body.bytes); size > pollTarget {
-			t.Errorf("an answer of %d bytes", size)
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		// Given 20 messages of 1 MiB and polls of up to 1000,
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		big := make([]byte, 1<<20)
+		for range 20 {
+			broker.Store().Append("s", "t", 0, devbroker.Message{Payload: big})
 		}
-		got += b.Len()
-		c.HandOver(b)
-		b.Release()
-	}
-	// and small messages bring the count back.
-	fill(broker, 0, 0, 2000)
-	consume(t, c, 2000)
-	want(t, c.count, 1000)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 1000})
+		// then an answer stays below the target,
+		for got := 0; got < 20; {
+			b, err := c.Poll(testContext(t))
+			want(t, err, nil)
+			if size := len(b.body.bytes); size > pollTarget {
+				t.Errorf("an answer of %d bytes", size)
+			}
+			got += b.Len()
+			c.HandOver(b)
+			c.Commit(b)
+			b.Release()
+		}
+		// and small messages bring the count back.
+		fill(broker, 0, 0, 2000)
+		consume(t, c, 2000)
+		want(t, c.count, 1000)
+	})
 }
 
 func TestAnswerAboveTheLimitIsAskedForInHalves(t *testing.T) {
-	// Given a member that has seen small messages only, and a backlog of which one answer would be 100 MB,
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 1)
-	fill(broker, 0, 0, 100)
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{BatchLength: 100})
-	consume(t, c, 100)
-	big := make([]byte, 1<<20)
-	for range 100 {
-		broker.Store().Append("s", "t", 0, devbroker.Message{Payload: big})
-	}
-	// then all of it comes.
-	for got := 0; got < 100; {
-		b, err := c.Poll(testContext(t))
-		want(t, err, nil)
-		got += b.Len()
-		c.HandOver(b)
-		b.Release()
-	}
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		// Given a member that has seen small messages only, and a backlog of which one answer would be 100 MB,
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		fill(broker, 0, 0, 100)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 100})
+		consume(t, c, 100)
+		big := make([]byte, 1<<20)
+		for range 100 {
+			broker.Store().Append("s", "t", 0, devbroker.Message{Payload: big})
+		}
+		// then all of it comes.
+		for got := 0; got < 100; {
+			b, err := c.Poll(testContext(t))
+			want(t, err, nil)
+			got += b.Len()
+			c.HandOver(b)
+			c.Commit(b)
+			b.Release()
+		}
+	})
 }
 
 func TestEmptyPayloadIsDelivered(t *testing.T) {
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 1)
-	broker.Store().Append("s", "t", 0, devbroker.Message{Payload: []byte("a")}, devbroker.Message{})
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{})
-	wantPayloads(t, consume(t, c, 2)[0], []string{"a", ""})
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		broker.Store().Append("s", "t", 0, devbroker.Message{Payload: []byte("a")}, devbroker.Message{})
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode})
+		wantPayloads(t, consume(t, c, 2)[0], []string{"a", ""})
+	})
 }
 
 func TestCloseLeavesTheGroup(t *testing.T) {
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 1)
-	left := broker.Inject(devbroker.Fault{Command: devbroker.LeaveConsumerGroup, Action: devbroker.Serve})
-	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{})
-	want(t, c.Close(testContext(t)), nil)
-	want(t, left.Strikes(), 1)
-	want(t, len(broker.Store().Members("s", "t", "g")), 0)
-	_, err := c.Poll(testContext(t))
-	wantError(t, err, ErrClosed)
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		left := broker.Inject(devbroker.Fault{Command: devbroker.LeaveConsumerGroup, Action: devbroker.Serve})
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode})
+		want(t, c.Close(testContext(t)), nil)
+		want(t, left.Strikes(), 1)
+		want(t, len(broker.Store().Members("s", "t", "g")), 0)
+		_, err := c.Poll(testContext(t))
+		wantError(t, err, ErrClosed)
+	})
 }
 
 func TestCloseOfAHungConnectionObeysItsContext(t *testing.T) {
@@ -579,55 +627,58 @@ func TestCloseOfAHungConnectionObeysItsContext(t *testing.T) {
 }
 
 func TestMovedPartitionIsReadOnFromTheStoredOffset(t *testing.T) {
-	// Given two members that share four partitions,
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 4)
-	members := []*Consumer{
-		newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{BatchLength: 10}),
-		newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{BatchLength: 10}),
-	}
-	ctx, cancel := context.WithCancel(testContext(t))
-	type message struct {
-		partition uint32
-		payload   string
-	}
-	arrived := make(chan message, 10_000)
-	done := make(chan error, len(members))
-	for _, c := range members {
-		go func() {
-			for {
-				b, err := c.Poll(ctx)
-				if err != nil {
-					done <- err
-					return
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		// Given two members that share four partitions,
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 4)
+		members := []*Consumer{
+			newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 10}),
+			newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 10}),
+		}
+		ctx, cancel := context.WithCancel(testContext(t))
+		type message struct {
+			partition uint32
+			payload   string
+		}
+		arrived := make(chan message, 10_000)
+		done := make(chan error, len(members))
+		for _, c := range members {
+			go func() {
+				for {
+					b, err := c.Poll(ctx)
+					if err != nil {
+						done <- err
+						return
+					}
+					c.HandOver(b)
+					c.Commit(b)
+					partition := b.Partition
+					for _, p := range drain(b) {
+						arrived <- message{partition, p}
+					}
 				}
-				c.HandOver(b)
-				partition := b.Partition
-				for _, p := range drain(b) {
-					arrived <- message{partition, p}
-				}
+			}()
+		}
+		// when partitions move about while a backlog is drained,
+		for i := range 10 {
+			for partition := range uint32(4) {
+				fill(broker, partition, i*50, i*50+50)
 			}
-		}()
-	}
-	// when partitions move about while a backlog is drained,
-	for i := range 10 {
-		for partition := range uint32(4) {
-			fill(broker, partition, i*50, i*50+50)
+			broker.Store().Reassign("s", "t", "g")
 		}
-		broker.Store().Reassign("s", "t", "g")
-	}
-	// then everything arrives.
-	seen := make(map[message]bool)
-	for len(seen) < 4*500 {
-		select {
-		case m := <-arrived:
-			seen[m] = true
-		case <-ctx.Done():
-			t.Fatalf("%d of %d messages", len(seen), 4*500)
+		// then everything arrives.
+		seen := make(map[message]bool)
+		for len(seen) < 4*500 {
+			select {
+			case m := <-arrived:
+				seen[m] = true
+			case <-ctx.Done():
+				t.Fatalf("%d of %d messages", len(seen), 4*500)
+			}
 		}
-	}
-	cancel()
-	for range members {
-		wantError(t, <-done, context.Canceled)
-	}
+		cancel()
+		for range members {
+			wantError(t, <-done, context.Canceled)
+		}
+	})
 }

@@ -68,50 +68,13 @@ func (c *Consumer) position(partition uint32) *position {
 	return p
 }
 
-// meet looks a partition up when it is seen first in a membership: the group may have a stored offset from before, and
-// if it has none, it begins where the options say. It returns false when the batch lies elsewhere and is to be polled
-// again.
-func (c *Consumer) meet(ctx context.Context, b *Batch, p *position) (bool, error) {
-	if p.valid {
-		p.met = true
-		return true, nil
+// firstOffset is where a group without a stored offset begins in a partition.
+func (c *Consumer) firstOffset(ctx context.Context, partition uint32) (uint64, error) {
+	record, err := c.partitionRecord(ctx, partition)
+	if err != nil || record.MessagesCount == 0 {
+		return 0, err // empty: whatever comes is to be read
 	}
-	stored, err := c.conn.offset(ctx, c.member, c.stream, c.topic, b.Partition)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case stored != nil:
-		p.done, p.valid = stored.StoredOffset, true
-	case !c.opts.StartFrom.oldest():
-		return c.begin(ctx, b, p)
-	}
-	p.met = true
-	return true, nil
-}
-
-// begin stores the offset in front of where a new group is to begin.
-func (c *Consumer) begin(ctx context.Context, b *Batch, p *position) (bool, error) {
-	record, err := c.partitionRecord(ctx, b.Partition)
-	if err != nil {
-		return false, err
-	}
-	if record.MessagesCount == 0 {
-		p.met = true // whatever comes is to be read
-		return true, nil
-	}
-	first, err := c.locate(ctx, record, c.opts.StartFrom.strategy)
-	if err != nil {
-		return false, err
-	}
-	if first > 0 {
-		if err := c.conn.storeOffset(ctx, c.member, c.stream, c.topic, b.Partition, first-1); err != nil {
-			return false, err
-		}
-		p.done, p.valid = first-1, true
-	}
-	p.met = true
-	return false, nil
+	return c.locate(ctx, record, c.opts.StartFrom.strategy)
 }
 
 // locate returns the offset of the first message that a strategy finds, or of the next one to come.
@@ -168,46 +131,40 @@ func (c *Consumer) adopt(topic *iggcon.TopicDetails) {
 	c.learn(int(topic.Size), int(topic.MessagesCount))
 }
 
-// resetIfVoid forgets a position that lies above the end of its partition, which is what a purge leaves behind: waiting
-// for the partition to grow past it would skip everything until then. The answer alone is no proof, the topic record
-// must agree.
-func (c *Consumer) resetIfVoid(ctx context.Context, b *Batch, p *position) error {
-	if p.overtaken(b) {
-		c.warnReset(b, p)
-		return nil
-	}
-	if !p.valid || b.CurrentOffset >= p.done {
-		return nil
+// void tells whether last, the offset up to which we stand, lies above the end of its partition, which is what a purge
+// leaves behind: waiting for the partition to grow past it would skip everything until then. The answer alone is no
+// proof, the topic record must agree. What is known of the position is forgotten, here and on the server.
+func (c *Consumer) void(ctx context.Context, b *Batch, p *position, last uint64) (bool, error) {
+	if b.CurrentOffset >= last {
+		return false, nil
 	}
 	if b.ambiguous() {
 		// Partition 0 at its start, or no partition at all.
 		if time.Since(p.asked) < unclearInterval {
-			return nil
+			return false, nil
 		}
 		p.asked = time.Now()
 		if alone, err := c.onlyMember(ctx); err != nil || !alone {
-			return err
+			return false, err
 		}
 	}
+	created := c.created
 	record, err := c.partitionRecord(ctx, b.Partition)
-	if err != nil {
-		return err
-	}
-	if !p.valid || record.CurrentOffset >= p.done {
-		return nil
+	if err != nil || c.created != created || record.CurrentOffset >= last {
+		return false, err
 	}
 	if err := c.deleteVoidOffset(ctx, b.Partition); err != nil {
-		return err
+		return false, err
 	}
-	c.warnReset(b, p)
-	return nil
+	c.warnReset(b, last)
+	*p = position{met: true}
+	return true, nil
 }
 
-func (c *Consumer) warnReset(b *Batch, p *position) {
+func (c *Consumer) warnReset(b *Batch, last uint64) {
 	c.session.log.Warn("the partition begins anew below the group's position, as after a purge: reading it from its beginning",
 		"stream", c.opts.Stream, "topic", c.opts.Topic, "group", c.opts.Group, "partition", b.Partition,
-		"position", p.done, "current_offset", b.CurrentOffset)
-	*p = position{met: true}
+		"position", last, "current_offset", b.CurrentOffset)
 }
 
 // deleteVoidOffset deletes the server's stored offset when that, too, lies above the end.

@@ -57,7 +57,7 @@ func expected(from, to int) []string {
 func wantPayloads(t testing.TB, got, expected []string) {
 	t.Helper()
 	if !slices.Equal(got, expected) {
-		t.Errorf("got %d messages %.200v, want %d %.200v", len(got), got, len(expected), expected)
+		t.Errorf("got %d messages %.300s, want %d %.300s", len(got), fmt.Sprint(got), len(expected), fmt.Sprint(expected))
 	}
 }
 

@@ -220,7 +220,7 @@ func TestRequestsMatchTheWorkedFrames(t *testing.T) {
 			do: func(ctx context.Context, c *conn) (any, error) {
 				consumer.count = 100
 				k := newCall(cmdPollMessages)
-				c.send(consumer.appendPoll(nil), k)
+				c.send(consumer.mode.(*afterPolling).appendPoll(nil), k)
 				body, err := c.wait(ctx, k)
 				if err != nil {
 					return nil, err

@@ -1,0 +1,237 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package iggy
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
+)
+
+func newConsuming(t *testing.T, broker *devbroker.Broker, batch int) *Consumer {
+	cfg := testConfig(broker.Addr())
+	return newTestConsumer(t, cfg, ConsumerOptions{CommitMode: AfterConsuming, BatchLength: batch})
+}
+
+// pollBatch returns the next batch and hands it over.
+func pollBatch(t *testing.T, c *Consumer) *Batch {
+	t.Helper()
+	b, err := c.Poll(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.HandOver(b)
+	return b
+}
+
+func wantNothingStored(t *testing.T, broker *devbroker.Broker, partition uint32) {
+	t.Helper()
+	if offset, ok := broker.Store().StoredOffset("s", "t", "g", partition); ok {
+		t.Errorf("offset %d is stored", offset)
+	}
+}
+
+func TestNothingIsStoredBeforeCommit(t *testing.T) {
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 10)
+	c := newConsuming(t, broker, 10)
+	b := pollBatch(t, c)
+	wantNothing(t, c) // and nothing of the partition comes while the batch is out
+	wantNothingStored(t, broker, 0)
+	c.Commit(b)
+	wantNothing(t, c)
+	wantStored(t, broker, 0, 9)
+	wantPayloads(t, drain(b), expected(0, 10))
+}
+
+func TestNextBatchIsFetchedWhileOneIsConsumed(t *testing.T) {
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 30)
+	polls := broker.Inject(devbroker.Fault{Command: devbroker.PollMessages, Action: devbroker.Serve})
+	c := newConsuming(t, broker, 10)
+	for i := range 3 {
+		before := polls.Strikes()
+		b := pollBatch(t, c)
+		eventually(t, "a probe and a fetch sent at hand-over", func() bool { return polls.Strikes() >= before+2 })
+		c.Commit(b)
+		wantPayloads(t, drain(b), expected(10*i, 10*i+10))
+	}
+	wantNothing(t, c)
+	wantStored(t, broker, 0, 29)
+}
+
+func TestBatchInRetryHoldsItsPartitionOnly(t *testing.T) {
+	// Given a batch of partition 0 that cannot be consumed yet,
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 2)
+	fill(broker, 0, 0, 50)
+	c := newConsuming(t, broker, 10)
+	stuck := pollBatch(t, c)
+	want(t, stuck.Partition, 0)
+	// when partition 1 is filled, it goes on alone,
+	fill(broker, 1, 100, 150)
+	got := consume(t, c, 50)
+	wantPayloads(t, got[1], expected(100, 150))
+	wantPayloads(t, got[0], nil)
+	want(t, c.Revoked(stuck), false)
+	wantNothingStored(t, broker, 0)
+	// and after the commit partition 0 follows, in order.
+	wantPayloads(t, drain(stuck), expected(0, 10))
+	c.Commit(stuck)
+	got = consume(t, c, 40)
+	wantPayloads(t, got[0], expected(10, 50))
+	wantNothing(t, c)
+	wantStored(t, broker, 0, 49)
+	wantStored(t, broker, 1, 49)
+}
+
+func TestGivenUpBatchComesAgain(t *testing.T) {
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 20)
+	c := newConsuming(t, broker, 10)
+	b := pollBatch(t, c)
+	c.GiveUp(b)
+	b.Release()
+	got := consume(t, c, 20)
+	wantPayloads(t, got[0], expected(0, 20))
+}
+
+func TestPartitionMovesToAJoinerWithoutTheThirtySeconds(t *testing.T) {
+	// Given a member that owns two partitions and works on both,
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 2)
+	fill(broker, 0, 0, 10)
+	fill(broker, 1, 0, 10)
+	first := newConsuming(t, broker, 10)
+	a, b := pollBatch(t, first), pollBatch(t, first)
+	// when another joins, one of the batches is known to be revoked soon,
+	second := newConsuming(t, broker, 10)
+	var moved, kept *Batch
+	eventually(t, "a revocation", func() bool {
+		wantNothing(t, first)
+		moved, kept = a, b
+		if first.Revoked(b) {
+			moved, kept = b, a
+		}
+		return first.Revoked(moved)
+	})
+	want(t, first.Revoked(kept), false)
+	// and its commit lets the partition go: what comes next comes to the joiner, and only that.
+	first.Commit(moved)
+	first.Commit(kept)
+	wantNothing(t, first)
+	wantStored(t, broker, moved.Partition, 9)
+	fill(broker, moved.Partition, 10, 20)
+	got := consume(t, second, 10)
+	wantPayloads(t, got[moved.Partition], expected(10, 20))
+	fill(broker, kept.Partition, 10, 20)
+	got = consume(t, first, 10)
+	wantPayloads(t, got[kept.Partition], expected(10, 20))
+	wantNothing(t, first)
+	wantNothing(t, second)
+}
+
+func TestPartitionTakenAwayIsNotCommitted(t *testing.T) {
+	// Given a batch whose partition went to another member without waiting,
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 2)
+	first := newConsuming(t, broker, 10)
+	wantNothing(t, first)
+	second := newConsuming(t, broker, 10)
+	eventually(t, "an even spread", func() bool {
+		wantNothing(t, first)
+		wantNothing(t, second)
+		members := broker.Store().Members("s", "t", "g")
+		return len(members) == 2 && len(members[0].Partitions) == 1 && len(members[1].Partitions) == 1
+	})
+	fill(broker, 0, 0, 10)
+	fill(broker, 1, 0, 10)
+	a, b := pollBatch(t, first), pollBatch(t, second)
+	broker.Store().Reassign("s", "t", "g")
+	// when its old owner commits it, the server refuses and the batch counts as lost,
+	first.Commit(a)
+	got := consume(t, first, 10) // the other partition, from its beginning
+	wantPayloads(t, got[b.Partition], expected(0, 10))
+	// and the new owner reads it.
+	second.GiveUp(b)
+	got = consume(t, second, 10)
+	wantPayloads(t, got[a.Partition], expected(0, 10))
+}
+
+func TestConsumedBatchIsNotRepeatedAfterAReconnect(t *testing.T) {
+	// Given a batch in work while the connection is lost,
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 20)
+	c := newConsuming(t, broker, 10)
+	b := pollBatch(t, c)
+	broker.DropConnections()
+	wantNothing(t, c)
+	want(t, c.Revoked(b), true)
+	// when its work ends well after all, it does not come again, and its offset is stored.
+	c.Commit(b)
+	got := consume(t, c, 10)
+	wantPayloads(t, got[0], expected(10, 20))
+	wantNothing(t, c)
+	wantStored(t, broker, 0, 19)
+}
+
+func TestRevokedBatchComesAgainAfterAReconnect(t *testing.T) {
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 20)
+	c := newConsuming(t, broker, 10)
+	b := pollBatch(t, c)
+	broker.DropConnections()
+	wantNothing(t, c)
+	c.GiveUp(b)
+	got := consume(t, c, 20)
+	wantPayloads(t, got[0], expected(0, 20))
+}
+
+func TestCommitsGoOutBeforeTheGroupIsLeft(t *testing.T) {
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 10)
+	c := newConsuming(t, broker, 10)
+	b := pollBatch(t, c)
+	c.Commit(b)
+	want(t, c.Close(testContext(t)), nil)
+	offset, ok := broker.Store().StoredOffset("s", "t", "g", 0)
+	want(t, ok, true)
+	want(t, offset, 9)
+}
+
+func TestEndOfContextLosesNoAnswer(t *testing.T) {
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 2)
+		fill(broker, 0, 0, 100)
+		fill(broker, 1, 0, 100)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 10})
+		got := make(map[uint32][]string)
+		for ctx := testContext(t); len(got[0])+len(got[1]) < 200; {
+			if ctx.Err() != nil {
+				t.Fatal("not all came")
+			}
+			short, cancel := context.WithTimeout(ctx, 100*time.Microsecond)
+			b, err := c.Poll(short)
+			cancel()
+			if err != nil {
+				continue
+			}
+			c.HandOver(b)
+			c.Commit(b)
+			got[b.Partition] = append(got[b.Partition], drain(b)...)
+		}
+		wantPayloads(t, got[0], expected(0, 100))
+		wantPayloads(t, got[1], expected(0, 100))
+	})
+}

@@ -1,0 +1,164 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package iggy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	iggcon "github.com/apache/iggy/foreign/go/contracts"
+)
+
+// afterPolling stores the offset of a batch when it is handed over, in one write with the next poll. Polls leave the
+// partition to the server and ask for what follows the stored offset; so a batch that was fetched and not handed over
+// is simply read again.
+type afterPolling struct {
+	*Consumer
+	round round
+	poll  *call  // on its way, or nil
+	asked uint32 // its count
+}
+
+func newAfterPolling(c *Consumer) *afterPolling {
+	m := &afterPolling{Consumer: c}
+	m.round.interval = c.opts.PollInterval
+	return m
+}
+
+func (m *afterPolling) rejoined() { m.round.reset() }
+
+func (m *afterPolling) detach() {
+	if m.poll != nil {
+		m.conn.abandon(m.poll)
+		m.poll = nil
+	}
+}
+
+func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
+	if m.poll == nil {
+		if err := m.sleepUntil(ctx, m.round.due); err != nil {
+			return nil, err
+		}
+		m.frames = m.appendPoll(m.frames[:0])
+		m.conn.send(m.frames, m.poll)
+	}
+	if err := m.poll.ready(ctx); err != nil {
+		return nil, err
+	}
+	body, err := m.poll.result()
+	m.poll = nil
+	if err := errors.Join(m.takeStores(), err); err != nil {
+		body.release()
+		return nil, err
+	}
+	b, err := m.parse(body)
+	if err != nil {
+		return nil, err
+	}
+	m.round.answered(b.Partition, b.count > 0 && b.count >= int(m.asked))
+	if err := m.accept(ctx, b); err != nil {
+		b.Release()
+		return nil, err
+	}
+	return m.keep(b), nil
+}
+
+// accept compares an answer with the position of its partition and removes what was handed over before.
+func (m *afterPolling) accept(ctx context.Context, b *Batch) error {
+	p := m.position(b.Partition)
+	if !p.met {
+		if here, err := m.meet(ctx, b, p); err != nil || !here {
+			b.dropAll()
+			return err
+		}
+	}
+	if p.overtaken(b) {
+		m.warnReset(b, p.done)
+		*p = position{met: true}
+	}
+	if p.valid {
+		if _, err := m.void(ctx, b, p, p.done); err != nil {
+			return err
+		}
+	}
+	if p.valid && b.count > 0 {
+		if b.dropThrough(p.done); b.count == 0 {
+			m.store(b.Partition, p.done) // the write was lost
+		}
+	}
+	return nil
+}
+
+// meet looks a partition up when it is seen first in a membership: the group may have a stored offset from before, and
+// if it has none, it begins where the options say. It returns false when that is not where b is from.
+func (m *afterPolling) meet(ctx context.Context, b *Batch, p *position) (bool, error) {
+	if p.valid {
+		p.met = true
+		return true, nil
+	}
+	stored, err := m.conn.offset(ctx, m.member, m.stream, m.topic, b.Partition)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case stored != nil:
+		p.done, p.valid = stored.StoredOffset, true
+	case !m.opts.StartFrom.oldest():
+		return m.begin(ctx, b, p)
+	}
+	p.met = true
+	return true, nil
+}
+
+// begin stores the offset in front of where a new group is to begin, so that the next poll is from there.
+func (m *afterPolling) begin(ctx context.Context, b *Batch, p *position) (bool, error) {
+	first, err := m.firstOffset(ctx, b.Partition)
+	if err != nil {
+		return false, err
+	}
+	if first > 0 {
+		if err := m.conn.storeOffset(ctx, m.member, m.stream, m.topic, b.Partition, first-1); err != nil {
+			return false, err
+		}
+		p.done, p.valid = first-1, true
+	}
+	p.met = true
+	return first == 0, nil
+}
+
+func (m *afterPolling) handOver(b *Batch) {
+	m.position(b.Partition).advance(b)
+	if b.conn == m.conn {
+		m.store(b.Partition, b.lastOffset)
+	}
+}
+
+// store sends an offset, and the next poll with it when that is due.
+func (m *afterPolling) store(partition uint32, offset uint64) {
+	var store *call
+	m.frames, store = m.appendStore(m.frames[:0], partition, offset)
+	if m.poll != nil || time.Now().Before(m.round.due) {
+		m.conn.send(m.frames, store)
+		return
+	}
+	m.frames = m.appendPoll(m.frames)
+	m.conn.send(m.frames, store, m.poll)
+}
+
+// appendPoll appends the frame of the next poll and makes it the one on its way.
+func (m *afterPolling) appendPoll(dst []byte) []byte {
+	m.poll, m.asked = newCall(cmdPollMessages), m.count
+	m.round.polled(time.Now())
+	return m.appendPollFrame(dst, anyPartition, iggcon.NextPollingStrategy(), m.asked)
+}
+
+// The outcome of a batch is its handing over; there is nothing to add.
+
+func (m *afterPolling) commit(*Batch)       {}
+func (m *afterPolling) giveUp(*Batch)       {}
+func (m *afterPolling) revoked(*Batch) bool { return false }
+func (m *afterPolling) lost(uint32)         {}
+func (m *afterPolling) flush()              {}

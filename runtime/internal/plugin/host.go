@@ -35,12 +35,12 @@ type Host struct {
 	logger *slog.Logger
 	cores  int // processors that Go would use by itself
 
-	loading   sync.Mutex // held while a library is loaded
-	libraries map[string]*library
-	loads     callsInProgress
+	loading sync.Mutex // held while a library is loaded, which may hang; taken before mu
+	loads   callsInProgress
 
 	mu        sync.Mutex
-	loadPath  string
+	loadPath  string              // of the load that is in progress, or was last
+	libraries map[string]*library // by absolute path; changed with both locks held
 	instances map[uint32]*instance
 
 	stop    chan struct{}
@@ -148,9 +148,20 @@ func (h *Host) loadNew(path string, kind Kind) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.mu.Lock()
 	h.libraries[path] = l
+	h.mu.Unlock()
 	h.repairSignalHandlers()
 	return l, nil
+}
+
+// Loaded tells whether the library at an absolute path is loaded, and whether another file
+// lies there now; the loaded one stays in use until the process ends.
+func (h *Host) Loaded(path string) (loaded, changed bool) {
+	h.mu.Lock()
+	l := h.libraries[path]
+	h.mu.Unlock()
+	return l != nil, l != nil && l.changed()
 }
 
 // gateOf returns the gate of a file: a link is another path to a library that the loader

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 )
 
 // copyLibrary gives a test a file of its own to replace.
@@ -77,12 +78,15 @@ func TestReplacedLibraryIsReported(t *testing.T) {
 	// given
 	h, logged := newHost(t)
 	path := tempLibrary(t)
+	if loaded, changed := h.Loaded(path); loaded || changed {
+		t.Fatalf("loaded %v, changed %v before it was loaded", loaded, changed)
+	}
 	library := loadSink(t, h, path)
 	s := library.NewSink()
 	loadSink(t, h, path)
 	logged.reject(t, "changed on disk")
-	if s.LibraryChanged() {
-		t.Fatal("reported as changed at once")
+	if loaded, changed := h.Loaded(path); !loaded || changed {
+		t.Fatalf("loaded %v, changed %v at once", loaded, changed)
 	}
 
 	// when another file is moved to its path, as an upgrade does
@@ -95,15 +99,18 @@ func TestReplacedLibraryIsReported(t *testing.T) {
 		t.Fatal("loaded a second time")
 	}
 	logged.await(t, "WARN The plugin library has changed on disk, the loaded one is still in use. path="+path)
-	if !s.LibraryChanged() || s.Open(nil) != CodeOK || s.Close() != CodeOK {
-		t.Fatal("not reported, or out of use")
+	if loaded, changed := h.Loaded(path); !loaded || !changed {
+		t.Fatalf("loaded %v, changed %v after it was replaced", loaded, changed)
+	}
+	if s.Open(nil) != CodeOK || s.Close() != CodeOK {
+		t.Fatal("the loaded one is out of use")
 	}
 
 	// and a file that is gone has not changed
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if s.LibraryChanged() {
+	if _, changed := h.Loaded(path); changed {
 		t.Fatal("a missing file is reported as changed")
 	}
 }
@@ -143,4 +150,39 @@ func TestLibraryThatFailsToLoadCanBeMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	loadSink(t, h, path)
+}
+
+func TestLoadThatHangsIsReportedAndHoldsNothingElse(t *testing.T) {
+	inChild(t, func(t *testing.T) {
+		// given a library whose constructor does not return
+		h, logged := newHost(t)
+		s, path := openSink(t, h, "ok"), buildPlugin(t, "loading.c", "-DHANG")
+		flag := filepath.Join(t.TempDir(), "hang")
+		t.Setenv("HANG_WHILE", touch(t, flag))
+		var loading sync.WaitGroup
+		loading.Go(func() { loadSink(t, h, path) })
+		logged.await(t, path)
+		var calls []Call
+		for deadline := time.Now().Add(patience); len(calls) == 0 && time.Now().Before(deadline); {
+			calls = h.CallsOlderThan(0)
+		}
+
+		// then
+		if len(calls) != 1 || calls[0].Name != CallLoad || calls[0].Library != path {
+			t.Fatalf("reported are %v", calls)
+		}
+		within(t, func() {
+			if code := run(s, "return 7"); code != 7 {
+				t.Errorf("consume returned %d", code)
+			}
+			if loaded, _ := h.Loaded(path); loaded {
+				t.Error("it is loaded already")
+			}
+			s.Close()
+		})
+		if err := os.Remove(flag); err != nil {
+			t.Fatal(err)
+		}
+		within(t, loading.Wait)
+	})
 }

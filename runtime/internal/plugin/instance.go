@@ -63,10 +63,6 @@ func (i *instance) CurrentCall() (name string, since time.Time, ok bool) { retur
 // takes the batch in spite of its bounds.
 func (i *instance) LibraryBusy() <-chan struct{} { return i.library.gate.channel() }
 
-// LibraryChanged tells whether the file of the library has been replaced since it was
-// loaded; the loaded one stays in use until the process ends.
-func (i *instance) LibraryChanged() bool { return i.library.changed() }
-
 func (i *instance) open(call func() int32) int32 {
 	i.library.gate.lift()
 	defer i.library.gate.lower()

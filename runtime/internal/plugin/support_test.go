@@ -86,8 +86,22 @@ type records struct {
 func newRecords() *records { return &records{changed: make(chan struct{})} }
 
 func (r *records) Enabled(context.Context, slog.Level) bool { return true }
-func (r *records) WithAttrs([]slog.Attr) slog.Handler       { return r }
 func (r *records) WithGroup(string) slog.Handler            { return r }
+
+func (r *records) WithAttrs(attrs []slog.Attr) slog.Handler { return withAttrs{r, attrs} }
+
+// withAttrs is a records whose lines begin with attributes.
+type withAttrs struct {
+	*records
+	attrs []slog.Attr
+}
+
+func (w withAttrs) Handle(ctx context.Context, record slog.Record) error {
+	whole := slog.NewRecord(record.Time, record.Level, record.Message, record.PC)
+	whole.AddAttrs(w.attrs...)
+	record.Attrs(func(a slog.Attr) bool { whole.AddAttrs(a); return true })
+	return w.records.Handle(ctx, whole)
+}
 
 func (r *records) Handle(_ context.Context, record slog.Record) error {
 	line := record.Level.String() + " " + record.Message

@@ -3,9 +3,9 @@
  * license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
  * SPDX-License-Identifier: Apache-2.0
  *
- * loading: a sink that misbehaves while it is loaded. One of -DCRASH, -DHANG, -DEXIT,
- * -DNOISE, -DUNDEFINED (it needs a function that nobody has), -DCRASH_IN_VERSION,
- * -DNULL_VERSION.
+ * loading: a sink that misbehaves while it is loaded. One of -DCRASH, -DEXIT, -DNOISE,
+ * -DHANG (as long as the file exists that HANG_WHILE in the environment names),
+ * -DUNDEFINED (it needs a function that nobody has), -DCRASH_IN_VERSION, -DNULL_VERSION.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ __attribute__((constructor)) static void load(void) {
 #if defined CRASH
     raise(SIGSEGV);
 #elif defined HANG
-    for (;;) pause();
+    while (access(getenv("HANG_WHILE"), F_OK) == 0) usleep(1000);
 #elif defined EXIT
     _exit(0);
 #elif defined NOISE

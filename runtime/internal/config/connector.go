@@ -21,13 +21,13 @@ const (
 
 // Common is what the configurations of both kinds share.
 type Common struct {
-	Type               Kind            `key:"type,noenv" enum:"sink|source" doc:"What the connector does. Taken from the file name where it is absent."`
-	Key                string          `key:"key,required" doc:"The identity: letters, digits, dots, underscores and dashes. Taken from the file name where it is absent."`
-	Enabled            bool            `key:"enabled,required" doc:"Whether the connector is started."`
-	Version            uint64          `key:"version" doc:"Tells configurations of the same connector apart. Taken from the file name where it is absent, else the lowest free one."`
-	Name               string          `key:"name,required" doc:"The name to show."`
-	Path               string          `key:"path,required" doc:"The plugin library. The extension may be left out; a relative path is looked for next to the executable, in the working directory and in the library directories."`
-	PluginConfigFormat string          `key:"plugin_config_format" enum:"json|yaml|toml|text" doc:"How the API renders plugin_config unless it is asked for another form."`
+	Type               Kind            `key:"type,noenv" example:"sink" enum:"sink|source" doc:"What the connector does. Taken from the file name where it is absent."`
+	Key                string          `key:"key,required" example:"my_connector" doc:"The identity: letters, digits, dots, underscores and dashes. Taken from the file name where it is absent."`
+	Enabled            bool            `key:"enabled,required" example:"true" doc:"Whether the connector is started."`
+	Version            uint64          `key:"version" example:"0" doc:"Tells configurations of the same connector apart. Taken from the file name where it is absent, else the lowest free one."`
+	Name               string          `key:"name,required" example:"My connector" doc:"The name to show."`
+	Path               string          `key:"path,required" example:"libmy_plugin" doc:"The plugin library. The extension may be left out; a relative path is looked for next to the executable, in the working directory and in the library directories."`
+	PluginConfigFormat string          `key:"plugin_config_format" example:"json" enum:"json|yaml|toml|text" doc:"How the API renders plugin_config unless it is asked for another form."`
 	PluginConfig       json.RawMessage `key:"plugin_config" doc:"Handed to the plugin, as JSON."`
 	Transforms         []Transform     `key:"transforms,noenv" doc:"Applied to every message, in the order in which they stand."`
 	Verbose            bool            `key:"verbose" default:"false" doc:"Whether the lines about each batch are logged at INFO instead of DEBUG."`
@@ -97,8 +97,8 @@ const (
 
 // DeadLetter is the section [dead_letter].
 type DeadLetter struct {
-	Stream     string `key:"stream,required,new" doc:"The stream, created when missing."`
-	Topic      string `key:"topic,required,new" doc:"The topic, created when missing."`
+	Stream     string `key:"stream,required,new" example:"dead_letters" doc:"The stream, created when missing."`
+	Topic      string `key:"topic,required,new" example:"my_connector" doc:"The topic, created when missing."`
 	SplitBatch bool   `key:"split_batch,new" default:"false" doc:"Sinks: whether a failed batch is halved until the bad message stands alone, so that the good ones of the batch are delivered."`
 }
 
@@ -122,30 +122,30 @@ func (r *Retry) check(report reporter) {
 
 // Codec is how the payloads of a stream are read or written.
 type Codec struct {
-	Schema               string   `key:"schema,required" enum:"json|raw|text|proto|flat_buffer|avro" doc:"The form of the payloads in Iggy."`
-	AvroSchemaJSON       string   `key:"avro_schema_json" doc:"avro: the schema itself. It wins over the path."`
-	AvroSchemaPath       string   `key:"avro_schema_path" doc:"avro: a file with the schema."`
+	Schema               string   `key:"schema,required" example:"json" enum:"json|raw|text|proto|flat_buffer|avro" doc:"The form of the payloads in Iggy."`
+	AvroSchemaJSON       string   `key:"avro_schema_json" example:"{}" doc:"avro: the schema itself. It wins over the path."`
+	AvroSchemaPath       string   `key:"avro_schema_path" example:"schemas/order.avsc" doc:"avro: a file with the schema."`
 	AvroLogicalTypes     string   `key:"avro_logical_types,new" default:"numbers" enum:"numbers|rfc3339" doc:"avro: how logical dates and times stand in JSON."`
-	ProtoSchemaPath      string   `key:"proto_schema_path,new" doc:"proto: a .proto file with the message type."`
-	ProtoIncludePaths    []string `key:"proto_include_paths,new" doc:"proto: directories in which imports are looked for."`
-	ProtoDescriptorSet   string   `key:"proto_descriptor_set_path,new" doc:"proto: a compiled descriptor set, in place of the .proto file."`
-	ProtoMessageType     string   `key:"proto_message_type,new" doc:"proto: the full name of the message type."`
-	FlatBufferSchemaPath string   `key:"flat_buffer_schema_path,new" doc:"flat_buffer: a binary schema (.bfbs)."`
-	FlatBufferRootTable  string   `key:"flat_buffer_root_table,new" doc:"flat_buffer: the root table, where it is not the one of the schema."`
+	ProtoSchemaPath      string   `key:"proto_schema_path,new" example:"schemas/order.proto" doc:"proto: a .proto file with the message type."`
+	ProtoIncludePaths    []string `key:"proto_include_paths,new" example:"[schemas]" doc:"proto: directories in which imports are looked for."`
+	ProtoDescriptorSet   string   `key:"proto_descriptor_set_path,new" example:"schemas/orders.binpb" doc:"proto: a compiled descriptor set, in place of the .proto file."`
+	ProtoMessageType     string   `key:"proto_message_type,new" example:"shop.Order" doc:"proto: the full name of the message type."`
+	FlatBufferSchemaPath string   `key:"flat_buffer_schema_path,new" example:"schemas/order.bfbs" doc:"flat_buffer: a binary schema (.bfbs)."`
+	FlatBufferRootTable  string   `key:"flat_buffer_root_table,new" example:"shop.Order" doc:"flat_buffer: the root table, where it is not the one of the schema."`
 }
 
 // SinkStream is one entry of a sink's streams.
 type SinkStream struct {
-	Stream string   `key:"stream,required" doc:"The stream. A number is taken for a numeric id."`
-	Topics []string `key:"topics,required" doc:"The topics, each consumed on its own."`
+	Stream string   `key:"stream,required" example:"orders" doc:"The stream. A number is taken for a numeric id."`
+	Topics []string `key:"topics,required" example:"[created, changed]" doc:"The topics, each consumed on its own."`
 	Codec
 	BatchLength    uint32        `key:"batch_length" default:"1000" min:"1" doc:"The most messages of one poll and so of one batch."`
 	PollInterval   time.Duration `key:"poll_interval" default:"5ms" doc:"The time between polls that do not bring a full batch."`
-	ConsumerGroup  string        `key:"consumer_group" doc:"The consumer group. Default: iggy-connect-sink-KEY."`
+	ConsumerGroup  string        `key:"consumer_group" example:"iggy-connect-sink-my_connector" doc:"The consumer group. Default: iggy-connect-sink-KEY."`
 	Parallelism    uint32        `key:"parallelism,new" default:"1" min:"1" max:"256" doc:"How many members of the group this runtime adds for each topic."`
 	StartFrom      StartFrom     `key:"start_from,new" default:"first" enum:"first|last|offset|timestamp" doc:"Where a group without a stored offset begins."`
-	StartOffset    uint64        `key:"start_offset,new" doc:"The offset for start_from = offset."`
-	StartTimestamp time.Time     `key:"start_timestamp,new" doc:"The time for start_from = timestamp: RFC 3339, or microseconds since 1970."`
+	StartOffset    uint64        `key:"start_offset,new" example:"0" doc:"The offset for start_from = offset."`
+	StartTimestamp time.Time     `key:"start_timestamp,new" example:"2026-01-31T12:00:00Z" doc:"The time for start_from = timestamp: RFC 3339, or microseconds since 1970."`
 }
 
 func (s *SinkStream) check(report reporter) {
@@ -173,15 +173,15 @@ const (
 
 // SourceStream is one entry of a source's streams.
 type SourceStream struct {
-	Stream string `key:"stream,required" doc:"The stream, created when missing. A number is taken for a numeric id."`
-	Topic  string `key:"topic,required" doc:"The topic, created when missing."`
+	Stream string `key:"stream,required" example:"orders" doc:"The stream, created when missing. A number is taken for a numeric id."`
+	Topic  string `key:"topic,required" example:"created" doc:"The topic, created when missing."`
 	Codec
 	BatchLength        uint32        `key:"batch_length" default:"1000" doc:"The most messages of one send request. 0: as many as fit."`
 	LingerTime         time.Duration `key:"linger_time" default:"5ms" doc:"How long a request that is not full waits for more messages."`
 	Partitioning       Partitioning  `key:"partitioning,new" default:"balanced" enum:"balanced|key|partition" doc:"How messages are spread over the partitions of the topic."`
-	PartitionKey       string        `key:"partition_key,new" doc:"For partitioning = key: a JSON pointer into the payload, such as /customer/id. Messages with the same value go to the same partition."`
-	PartitionKeyHeader string        `key:"partition_key_header,new" doc:"For partitioning = key: the header whose value is the key, in place of partition_key."`
-	Partition          *uint32       `key:"partition,new" doc:"The number for partitioning = partition."`
+	PartitionKey       string        `key:"partition_key,new" example:"/customer/id" doc:"For partitioning = key: a JSON pointer into the payload, such as /customer/id. Messages with the same value go to the same partition."`
+	PartitionKeyHeader string        `key:"partition_key_header,new" example:"tenant" doc:"For partitioning = key: the header whose value is the key, in place of partition_key."`
+	Partition          *uint32       `key:"partition,new" example:"0" doc:"The number for partitioning = partition."`
 	MaxInFlight        uint32        `key:"max_in_flight,new" default:"1" min:"1" max:"64" doc:"How many send requests may be under way at once. More than 1 gives up the order of messages when a request is repeated."`
 }
 

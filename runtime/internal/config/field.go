@@ -18,6 +18,7 @@ import (
 //	key      the name, then options: "required", "secret" (never shown),
 //	         "noenv" (no environment variable), "new" (unknown to upstream's runtime)
 //	default  the value of an absent key, in the form of an environment variable
+//	example  a value for the reference configuration, where there is no default
 //	enum     the accepted texts, separated by |
 //	min,max  bounds of a number, inclusive
 //	doc      one or more sentences for users
@@ -26,6 +27,7 @@ type field struct {
 	kind       kind
 	doc        string
 	defaultTo  string
+	example    string
 	hasDefault bool
 	required   bool
 	secret     bool
@@ -123,6 +125,7 @@ func describeField(member reflect.StructField, tag string) field {
 		}
 	}
 	f.defaultTo, f.hasDefault = member.Tag.Lookup("default")
+	f.example = member.Tag.Get("example")
 	if enum, ok := member.Tag.Lookup("enum"); ok {
 		f.enum = strings.Split(enum, "|")
 	}

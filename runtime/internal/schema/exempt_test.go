@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -102,25 +101,17 @@ func fits(v any) bool {
 	return true
 }
 
-// person returns the descriptor of the message that a case names, if it has one.
-func (c *codecCase) person(t *testing.T) protoreflect.MessageDescriptor {
+// messageType returns the message that a case names, nil if there is none.
+func (c *codecCase) messageType(t *testing.T) protoreflect.MessageDescriptor {
 	t.Helper()
 	var config struct {
-		SchemaPath    string `json:"schema_path"`
-		DescriptorSet []int  `json:"descriptor_set"`
-		MessageType   string `json:"message_type"`
+		SchemaPath  string `json:"schema_path"`
+		MessageType string `json:"message_type"`
 	}
-	if err := json.Unmarshal(c.Config, &config); err != nil || config.SchemaPath == "" {
+	if json.Unmarshal(c.Config, &config) != nil {
 		return nil
 	}
-	compiler := protocompile.Compiler{Resolver: &protocompile.SourceResolver{}}
-	files, err := compiler.Compile(t.Context(), config.SchemaPath)
-	if err != nil {
-		return nil
-	}
-	d, _ := files.AsResolver().FindDescriptorByName(protoreflect.FullName(config.MessageType))
-	message, _ := d.(protoreflect.MessageDescriptor)
-	return message
+	return schematest.MessageType(t, config.SchemaPath, config.MessageType)
 }
 
 // corrected are the kinds of fields that the reference does not read or write as protobuf
@@ -138,7 +129,7 @@ func corrected(f protoreflect.FieldDescriptor) bool {
 // exemptProto applies decision G1 with google.golang.org/protobuf as the judge.
 func (c *codecCase) exemptProto(t *testing.T, got []byte, err error) bool {
 	t.Helper()
-	d := c.person(t)
+	d := c.messageType(t)
 	if d == nil || c.Expected.Status != "ok" && c.Op == "decode" {
 		return false
 	}

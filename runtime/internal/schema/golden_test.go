@@ -62,7 +62,7 @@ func TestCodecsAsTheReference(t *testing.T) {
 }
 
 func (c *codecCase) run(t *testing.T) {
-	codec, err := c.codec(t)
+	codec, err := schematest.Codec(t, c.Codec, c.Config)
 	if c.Expected.Status == "config_error" {
 		if c.Expected.Variant != "" { // without one the configuration itself does not parse
 			schematest.ExpectError(t, err, c.Expected.Variant)
@@ -79,67 +79,6 @@ func (c *codecCase) run(t *testing.T) {
 	}
 	m := schema.NewMessage(schematest.Schema(t, strings.TrimSuffix(c.Codec, "_lenient")), schematest.Unhex(t, c.InputHex), nil)
 	c.expectMessage(t, m, codec.Decode(m))
-}
-
-// codec makes of the configuration of the original SDK what it is here.
-func (c *codecCase) codec(t *testing.T) (schema.Codec, error) {
-	t.Helper()
-	config := struct {
-		SchemaPath      string            `json:"schema_path"`
-		SchemaJSON      string            `json:"schema_json"`
-		DescriptorSet   []int             `json:"descriptor_set"`
-		MessageType     string            `json:"message_type"`
-		IncludePaths    []string          `json:"include_paths"`
-		UseAny          bool              `json:"use_any_wrapper"`
-		FieldMappings   map[string]string `json:"field_mappings"`
-		PreserveUnknown bool              `json:"preserve_unknown_fields"`
-		RootTable       string            `json:"root_table_name"`
-		Extract         bool              `json:"extract_as_json"`
-		Verify          bool              `json:"verify_buffers"`
-		FormatOptions   struct {
-			Prefix string `json:"type_url_prefix"`
-		} `json:"format_options"`
-	}{UseAny: true, Extract: true, Verify: true}
-	config.FormatOptions.Prefix = "type.googleapis.com"
-	if err := json.Unmarshal(c.Config, &config); err != nil {
-		t.Fatal(err)
-	}
-	set := make([]byte, len(config.DescriptorSet))
-	for i, v := range config.DescriptorSet {
-		set[i] = byte(v)
-	}
-	switch c.Codec {
-	case "proto":
-		return schema.NewProtoCodec(schema.ProtoConfig{
-			Source: schema.ProtoSource{
-				SchemaPath:    config.SchemaPath,
-				IncludePaths:  config.IncludePaths,
-				DescriptorSet: set,
-				MessageType:   config.MessageType,
-			},
-			Style:           schema.ProtoPlain,
-			UseAny:          config.UseAny,
-			FieldMappings:   config.FieldMappings,
-			PreserveUnknown: config.PreserveUnknown,
-			TypeURLPrefix:   config.FormatOptions.Prefix,
-		})
-	case "flatbuffer":
-		return schema.NewFlatBufferCodec(schema.FlatBufferConfig{
-			PassThrough:   !config.Extract,
-			Unverified:    !config.Verify,
-			RootTable:     config.RootTable,
-			FieldMappings: config.FieldMappings,
-		}), nil
-	case "avro", "avro_lenient":
-		return schema.NewAvroCodec(schema.AvroConfig{
-			SchemaJSON:    config.SchemaJSON,
-			SchemaPath:    config.SchemaPath,
-			PassThrough:   !config.Extract,
-			FieldMappings: config.FieldMappings,
-			Lenient:       c.Codec == "avro_lenient",
-		})
-	}
-	return schema.NewCodec(schema.Config{Schema: schematest.Schema(t, c.Codec)})
 }
 
 func (c *codecCase) expectMessage(t *testing.T, m *schema.Message, err error) {

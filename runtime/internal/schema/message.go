@@ -100,7 +100,7 @@ func (m *Message) Object() *Object {
 
 // Rename renames members if the payload is a JSON object.
 func (m *Message) Rename(r *Renaming) {
-	if len(r.names) == 0 {
+	if r == nil || len(r.names) == 0 {
 		return
 	}
 	if o := m.Object(); o != nil {

@@ -57,6 +57,17 @@ func NewProtoCodec(c ProtoConfig) (Codec, error) {
 	return p, nil
 }
 
+// NewProtoMessageEncoder returns the encoder of JSON objects as messages of a schema, or nil
+// when the schema is not usable. A member that does not fit is left out.
+func NewProtoMessageEncoder(source ProtoSource) Encoder {
+	message, err := newProtoMessage(&source, ProtoConvert)
+	if err != nil {
+		slog.Warn("going on without protobuf schema", "message_type", source.MessageType, "error", err)
+		return nil
+	}
+	return &protoCodec{message: message}
+}
+
 var (
 	errEmptyProto = &Error{CodeInvalidPayloadType, "an empty payload is no protobuf message"}
 	errNotAny     = &Error{CodeCannotDecode, "payload is not a google.protobuf.Any"}

@@ -50,11 +50,14 @@ type headerUser interface {
 // constructors holds every transform by its name in configuration files. A constructor
 // leaves what is wrong with the configuration in the config.
 var constructors = map[string]func(*config) transform{
-	"add_fields":      newAddFields,
-	"delete_fields":   newDeleteFields,
-	"filter_fields":   newFilterFields,
-	"unwrap_envelope": newUnwrapEnvelope,
-	"update_fields":   newUpdateFields,
+	"add_fields":          newAddFields,
+	"avro_convert":        newAvroConvert,
+	"delete_fields":       newDeleteFields,
+	"filter_fields":       newFilterFields,
+	"flat_buffer_convert": newFlatBufferConvert,
+	"proto_convert":       newProtoConvert,
+	"unwrap_envelope":     newUnwrapEnvelope,
+	"update_fields":       newUpdateFields,
 }
 
 // Build returns the chain of a connector. Entries that are null or not enabled are

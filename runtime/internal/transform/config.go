@@ -103,6 +103,24 @@ func (c *config) string(key string) (v string) {
 	return v
 }
 
+// stringOr returns the string under key, or another when it is absent or null.
+func (c *config) stringOr(key, absent string) string {
+	part, ok := c.optional(key)
+	if !ok {
+		return absent
+	}
+	var v string
+	part.read(&v, "a string")
+	return v
+}
+
+// part returns the table under key.
+func (c *config) part(key string) *config {
+	part := c.required(key)
+	part.members = part.table()
+	return part
+}
+
 // list returns the elements under key, none when it is absent.
 func (c *config) list(key string) []*config {
 	part, ok := c.defaulted(key)

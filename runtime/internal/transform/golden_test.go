@@ -5,10 +5,18 @@
 package transform
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema/schematest"
 	"github.com/apache/iggy-connect-go/tests/golden"
@@ -31,7 +39,7 @@ func TestTransformsAsTheReference(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			construct, ok := constructors[c.Transform]
 			if !ok {
-				t.Skipf("%s is not there yet", c.Transform)
+				t.Fatalf("there is no transform %s", c.Transform)
 			}
 			config := newConfig(c.Transform, c.Config)
 			transform := construct(config)
@@ -57,9 +65,13 @@ func expectOutcome(t *testing.T, c *transformCase, transform transform) {
 	if err != nil || !kept {
 		t.Fatalf("kept %v, error %v", kept, err)
 	}
+	if exemptMessage(t, c, m) {
+		return
+	}
 	want := c.Expected
 	if text, ok := comparedWithIntegers(c); ok {
 		want.Payload = &schematest.Payload{Kind: "json", Text: &text}
+		schematest.Exempt(t, "G3", "integers compare as numbers, too")
 	}
 	schematest.ExpectPayload(t, m, &want, c.Compare)
 }
@@ -94,7 +106,8 @@ func comparedWithIntegers(c *transformCase) (text string, ok bool) {
 			kept = append(kept, string(schema.AppendString(nil, m.Key))+":"+string(m.Value))
 		}
 	}
-	return "{" + strings.Join(kept, ",") + "}", true
+	text = "{" + strings.Join(kept, ",") + "}"
+	return text, text != *c.Expected.Payload.Text
 }
 
 func numberTest(pattern map[string]json.RawMessage) func(v float64) bool {
@@ -113,4 +126,48 @@ func numberTest(pattern map[string]json.RawMessage) func(v float64) bool {
 		}
 	}
 	return nil
+}
+
+// exemptMessage applies decision G1 with google.golang.org/protobuf as the judge: where the
+// recorded bytes are not the message that the JSON describes, the written ones have to be.
+func exemptMessage(t *testing.T, c *transformCase, m *schema.Message) bool {
+	t.Helper()
+	var config struct {
+		SchemaPath  string `json:"schema_path"`
+		MessageType string `json:"message_type"`
+	}
+	if c.Transform != "proto_convert" || c.Input.Kind != "json" || json.Unmarshal(c.Config, &config) != nil {
+		return false
+	}
+	d := schematest.MessageType(t, config.SchemaPath, config.MessageType)
+	if d == nil || m.Schema() != wire.SchemaRaw || bytes.Equal(m.Bytes(), c.Expected.Payload.Bytes(t)) {
+		return false
+	}
+	reason := "a field is written as protobuf defines it"
+	want, recorded, written := described(t, d, c.Input.Bytes(t)), dynamicpb.NewMessage(d), dynamicpb.NewMessage(d)
+	switch {
+	case c.Expected.Payload.Kind == "proto":
+		reason = "a nested message is found by its full name"
+	case proto.Unmarshal(c.Expected.Payload.Bytes(t), recorded) == nil && proto.Equal(recorded, want):
+		return false
+	}
+	if err := proto.Unmarshal(m.Bytes(), written); err != nil || !proto.Equal(written, want) {
+		t.Fatalf("wrote %v, %v, want %v", written, err, want)
+	}
+	schematest.Exempt(t, "G1", reason)
+	return true
+}
+
+// described returns the message of those members of an object that fit their fields.
+func described(t *testing.T, d protoreflect.MessageDescriptor, text []byte) proto.Message {
+	t.Helper()
+	want := dynamicpb.NewMessage(d)
+	for _, m := range schema.SplitObject(text) {
+		member := fmt.Appendf(nil, "{%s:%s}", schema.AppendString(nil, m.Key), m.Value)
+		one := dynamicpb.NewMessage(d)
+		if (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(member, one) == nil {
+			proto.Merge(want, one)
+		}
+	}
+	return want
 }

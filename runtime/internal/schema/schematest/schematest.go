@@ -249,3 +249,6 @@ func Exempt(tb testing.TB, decision, reason string) {
 		tb.Fatal(err)
 	}
 }
+
+// Code returns the code of an error kind of the reference.
+func Code(variant string) schema.Code { return schema.Code(snake(variant)) }

@@ -38,9 +38,8 @@ func (b *binder) failed(since int) bool {
 }
 
 // bindStruct fills the struct that target points to from a whole document.
-func (b *binder) bindStruct(document *Table, target any) {
-	v := reflect.ValueOf(target).Elem()
-	b.table(Value{Data: document}, "", describe(v.Type()), v)
+func (b *binder) bindStruct(document *Table, fields []field, target any) {
+	b.table(Value{Data: document}, "", fields, reflect.ValueOf(target).Elem())
 }
 
 // table fills a struct: its keys, then the defaults of absent ones, then its rules.

@@ -6,7 +6,6 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -168,7 +167,7 @@ func settables(fields []field, suffix string, path []string) []settable {
 func (e Environment) runtimeOverrides() (overrides []override, findings []Finding) {
 	known := map[string]settable{}
 	names := slices.Clone(otherVariables)
-	for _, s := range settables(describe(reflect.TypeFor[Runtime]()), envPrefix, nil) {
+	for _, s := range settables(runtimeFields, envPrefix, nil) {
 		known[s.suffix] = s
 		names = append(names, s.suffix)
 	}
@@ -236,8 +235,8 @@ func (e Environment) ConnectorOverrides(ids []ID) Overrides {
 	o := Overrides{byID: map[ID][]override{}, ambiguous: map[ID][]Finding{}}
 	ids = uniqueIDs(ids)
 	known := map[Kind][]settable{
-		KindSink:   connectorSettables(reflect.TypeFor[Sink]()),
-		KindSource: connectorSettables(reflect.TypeFor[Source]()),
+		KindSink:   connectorSettables(sinkFields),
+		KindSource: connectorSettables(sourceFields),
 	}
 	for _, name := range e.names {
 		kind := connectorKindOf(name)
@@ -325,8 +324,7 @@ var streamSuffix = regexp.MustCompile(`^STREAMS_(\d{1,3})_(.+)$`)
 
 // connectorSettables are the settable keys of a connector; those of a stream entry
 // stand for every index, as STREAMS_0.
-func connectorSettables(t reflect.Type) []settable {
-	fields := describe(t)
+func connectorSettables(fields []field) []settable {
 	streams := find(fields, streamsKey)
 	return append(settables(fields, "", nil), settables(streams.fields, "STREAMS_0_", []string{streamsKey, "0"})...)
 }

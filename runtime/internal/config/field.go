@@ -87,8 +87,16 @@ func (s Secret) GoString() string { return strconv.Quote(s.String()) }
 // MarshalText keeps encoders, such as those of the log, from showing the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// The descriptions of whole files, and of the keys that every connector has.
+var (
+	runtimeFields = describe(reflect.TypeFor[Runtime]())
+	sinkFields    = describe(reflect.TypeFor[Sink]())
+	sourceFields  = describe(reflect.TypeFor[Source]())
+	commonFields  = describe(reflect.TypeFor[Common]())
+)
+
 // describe lists the keys of a struct. The tags are part of this program, so a
-// mistake in one panics, and any test that loads a configuration finds it.
+// mistake in one panics, and any test finds it.
 func describe(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {

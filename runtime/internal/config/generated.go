@@ -4,7 +4,7 @@
 
 package config
 
-import "reflect"
+import "slices"
 
 //go:generate go run ./generate -root ../../..
 
@@ -12,18 +12,17 @@ import "reflect"
 // by their path from the root of the repository: a reference for people, schemas
 // for editors, and examples with every key.
 func Generated() map[string][]byte {
-	runtime := describe(reflect.TypeFor[Runtime]())
-	sink := describe(reflect.TypeFor[Sink]())
-	source := describe(reflect.TypeFor[Source]())
+	// Copies, because files say a little less than the settings need.
+	sink, source := slices.Clone(sinkFields), slices.Clone(sourceFields)
 	for _, fields := range [][]field{sink, source} {
 		find(fields, "key").required = false // a file name may say it
 	}
 	return map[string][]byte{
-		"docs/configuration.md":                    markdown(runtime, sink, source),
-		"configs/schema/runtime.schema.json":       jsonSchema("Runtime configuration of iggy-connect-go", runtime),
+		"docs/configuration.md":                    markdown(runtimeFields, sink, source),
+		"configs/schema/runtime.schema.json":       jsonSchema("Runtime configuration of iggy-connect-go", runtimeFields),
 		"configs/schema/sink.schema.json":          jsonSchema("Sink connector of iggy-connect-go", sink),
 		"configs/schema/source.schema.json":        jsonSchema("Source connector of iggy-connect-go", source),
-		"configs/reference/config.toml":            runtimeExample(runtime),
+		"configs/reference/config.toml":            runtimeExample(runtimeFields),
 		"configs/reference/connectors/sink.toml":   connectorExample(KindSink, sink),
 		"configs/reference/connectors/source.toml": connectorExample(KindSource, source),
 	}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strconv"
 	"time"
@@ -54,7 +53,7 @@ func LoadRuntime(path string, environ Environment) (Loaded, error) {
 		loaded.Findings = append(loaded.Findings, o.apply(document))
 	}
 	b := binder{file: loaded.File}
-	b.bindStruct(document, &loaded.Runtime)
+	b.bindStruct(document, runtimeFields, &loaded.Runtime)
 	loaded.Findings = append(loaded.Findings, b.findings...)
 	return loaded, Errors(loaded.Findings)
 }
@@ -275,9 +274,9 @@ func (c *Connector) Bind(environ Environment) {
 	var source Source
 	switch c.Kind {
 	case KindSink:
-		b.bindStruct(document, &sink)
+		b.bindStruct(document, sinkFields, &sink)
 	case KindSource:
-		b.bindStruct(document, &source)
+		b.bindStruct(document, sourceFields, &source)
 	default:
 		kind, _ := c.Document.Get("type")
 		b.add(Error, kind.Line, "type", "missing or neither sink nor source")
@@ -292,6 +291,3 @@ func (c *Connector) Bind(environ Environment) {
 		c.Source = &source
 	}
 }
-
-// commonFields are the keys that every connector has.
-var commonFields = describe(reflect.TypeFor[Common]())

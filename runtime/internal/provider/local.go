@@ -53,9 +53,10 @@ func (l *Local) Active(context.Context) (Set, error) {
 	set := Set{Findings: shelf.findings}
 	for _, id := range sortedIDs(shelf.versions) {
 		active := shelf.activeOf(id)
-		set.Connectors = append(set.Connectors, active)
+		set.Connectors = append(set.Connectors, l.bound(active)...)
 		for _, version := range shelf.versions[id] {
 			if version != active {
+				version.Bind(l.environ)
 				set.Findings = append(set.Findings, version.Findings...)
 			}
 		}
@@ -74,7 +75,7 @@ func (l *Local) ActiveOf(_ context.Context, id config.ID) (*config.Connector, er
 	if len(shelf.versions[id]) == 0 {
 		return nil, &NotFoundError{ID: id}
 	}
-	return shelf.activeOf(id), nil
+	return l.bound(shelf.activeOf(id))[0], nil
 }
 
 // ActiveVersions returns the number of the active version of every connector.
@@ -97,7 +98,7 @@ func (l *Local) Versions(_ context.Context, id config.ID) ([]*config.Connector, 
 	if err != nil {
 		return nil, err
 	}
-	return shelf.versions[id], nil
+	return l.bound(shelf.versions[id]...), nil
 }
 
 // Version returns one version of a connector.
@@ -108,10 +109,20 @@ func (l *Local) Version(_ context.Context, id config.ID, version uint64) (*confi
 	if err != nil {
 		return nil, err
 	}
-	if found := shelf.find(id, version); found != nil {
-		return found, nil
+	found := shelf.find(id, version)
+	if found == nil {
+		return nil, &NotFoundError{ID: id, Version: version}
 	}
-	return nil, &NotFoundError{ID: id, Version: version}
+	return l.bound(found)[0], nil
+}
+
+// bound checks the settings of what is returned, and of nothing else: most reads
+// are for one connector among many.
+func (l *Local) bound(connectors ...*config.Connector) []*config.Connector {
+	for _, c := range connectors {
+		c.Bind(l.environ)
+	}
+	return connectors
 }
 
 // shelf is what the directory holds.
@@ -147,9 +158,6 @@ func (l *Local) read() (shelf, error) {
 	}
 	for _, versions := range s.versions {
 		numberVersions(versions)
-		for _, c := range versions {
-			c.Bind(l.environ)
-		}
 	}
 	return s, nil
 }

@@ -1,0 +1,29 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
+)
+
+// BenchmarkActiveOf is what each start of one connector costs beside 63 others.
+func BenchmarkActiveOf(b *testing.B) {
+	var files []string
+	for i := range 64 {
+		key := fmt.Sprintf("sink-%d", i)
+		files = append(files, key+".toml", sink(key, 0))
+	}
+	l := local(directory(b, files...))
+	id := config.ID{Kind: config.KindSink, Key: "sink-7"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := l.ActiveOf(ctx, id); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

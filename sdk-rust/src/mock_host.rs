@@ -255,7 +255,7 @@ extern "C" fn receive_v2(id: u32, batch_id: u64, messages: *const u8, messages_l
     ) else {
         return INVALID;
     };
-    let answer = inbox.answer.load(Ordering::Acquire);
+    let answer = inbox.answer.swap(OK, Ordering::AcqRel);
     match inbox.batches.send(Batch {
         id: batch_id,
         messages,
@@ -325,8 +325,8 @@ impl<T: Source + Debug + 'static> MockSource<T> {
         self.sources.handle(self.id, receive_v1)
     }
 
-    /// What the host answers to further batches; other than [`OK`] it refuses them.
-    pub fn answer_with(&self, code: i32) {
+    /// What the host answers to the next batch; other than [`OK`] it refuses it.
+    pub fn answer_next_with(&self, code: i32) {
         self.answer.store(code, Ordering::Release);
     }
 

@@ -63,7 +63,7 @@ type flow struct {
 	lines int
 }
 
-func newFlow(t testing.TB, library string) *flow {
+func newFlow(t *testing.T, library string) *flow {
 	t.Helper()
 	f := &flow{world: newWorld(t)}
 	f.callTimeout = 500 * time.Millisecond

@@ -65,11 +65,15 @@ type world struct {
 	configs map[config.ID]*config.Connector
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	if t, ok := t.(*testing.T); ok {
-		t.Parallel() // most of a test is waiting
-	}
+	t.Parallel() // most of a test is waiting
+	return newLoneWorld(t)
+}
+
+// newLoneWorld is for tests that nothing may run beside.
+func newLoneWorld(t testing.TB) *world {
+	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), logs: &logBuffer{}, callTimeout: 5 * time.Second, configs: map[config.ID]*config.Connector{}}
 	w.store = devbroker.NewStore(devbroker.StoreOptions{})
 	w.startBroker("127.0.0.1:0")

@@ -141,7 +141,10 @@ func TestReceive_given_batch_above_the_ceiling_when_queue_is_empty_should_take_i
 	f := newFixture(1, link{})
 	huge := append([]byte{1, 0, 1, 0x81, 0x80, 0x80, 0x10}, make([]byte, queueBytes+1)...) // state of 2^25+1 bytes
 	mustAnswer(t, f.deliver(0, huge), accepted)
-	mustWait(t, f.deliver(0, blobOf("next")))
+	next := f.deliver(0, blobOf("next"))
+	mustWait(t, next)
+	f.close()
+	mustAnswer(t, next, refused)
 }
 
 func TestReceive_given_full_queue_when_library_opens_another_instance_should_be_let_through(t *testing.T) {

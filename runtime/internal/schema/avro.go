@@ -151,6 +151,8 @@ func (e *evolution) apply(body []byte) ([]byte, error) {
 	return e.target.Encode(value)
 }
 
+func (a *avroCodec) format() (wire.Schema, bool) { return wire.SchemaAvro, a.datum != nil }
+
 func (a *avroCodec) Encode(m *Message) ([]byte, error) {
 	switch m.Schema() {
 	case wire.SchemaRaw, wire.SchemaFlatBuffer, wire.SchemaAvro:

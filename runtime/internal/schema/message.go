@@ -13,6 +13,8 @@ type Message struct {
 	data   []byte // stale while object.changed
 	split  bool   // transforms will ask for the object
 
+	original []byte // what the pipeline was given
+
 	object   Object
 	parsed   bool // object was read from data
 	isObject bool // and data is a JSON object
@@ -35,7 +37,7 @@ func NewMessage(schema wire.Schema, payload []byte, headers []wire.Header) *Mess
 }
 
 func (m *Message) reset(payload []byte, headers []wire.Header, split bool) {
-	m.data, m.split = payload, split
+	m.data, m.original, m.split = payload, payload, split
 	m.headers, m.headersChanged = headers, false
 	m.parsed, m.object.changed = false, false
 	m.recycle()

@@ -15,6 +15,8 @@ type Transformer interface {
 	Empty() bool
 	// UsesHeaders reports that Apply reads or writes headers.
 	UsesHeaders() bool
+	// Converts reports that a transform converts payloads of that kind by itself.
+	Converts(from wire.Schema) bool
 }
 
 // Result is what became of one message. It is valid until the next call of the
@@ -62,6 +64,24 @@ type SourcePipeline struct {
 	encoders   []Encoder
 	transforms Transformer // nil when there are none
 	message    Message
+	produced   wire.Schema
+}
+
+// typed is a codec that knows the schema of its messages, not only their format.
+type typed interface {
+	Codec
+	// format returns the format of the messages; ok is false for a codec without schema.
+	format() (s wire.Schema, ok bool)
+}
+
+// knows reports whether an encoder of a stream knows the schema of messages of a format.
+func knows(e Encoder, s wire.Schema) bool {
+	t, ok := e.(typed)
+	if !ok {
+		return false
+	}
+	format, ok := t.format()
+	return ok && format == s
 }
 
 // NewSourcePipeline returns the pipeline of a source with one encoder for each of its
@@ -80,15 +100,33 @@ func (p *SourcePipeline) UsesHeaders() bool {
 func (p *SourcePipeline) Process(produced wire.Schema, payload []byte, headers []wire.Header) (Result, error) {
 	m := &p.message
 	m.reset(payload, headers, p.transforms != nil)
-	if err := decodeProduced(m, produced); err != nil {
+	p.produced = produced
+	if err := p.decode(m, produced); err != nil {
 		return Result{}, &StageError{StageDecode, err}
 	}
 	return transformed(m, p.transforms)
 }
 
+// decode reads a payload as JSON for transforms where a stream knows its schema, else as
+// the original runtime reads it.
+func (p *SourcePipeline) decode(m *Message, produced wire.Schema) error {
+	if p.transforms != nil && !p.transforms.Converts(produced) {
+		for _, e := range p.encoders {
+			if knows(e, produced) {
+				m.schema = produced
+				return e.(typed).Decode(m)
+			}
+		}
+	}
+	return decodeProduced(m, produced)
+}
+
 // Encode returns the bytes of the message that Process took last for the stream of the
 // given index. An error is a *StageError.
 func (p *SourcePipeline) Encode(stream int) ([]byte, error) {
+	if p.transforms == nil && knows(p.encoders[stream], p.produced) {
+		return p.message.original, nil // it is a message of the stream's schema already
+	}
 	b, err := p.encoders[stream].Encode(&p.message)
 	if err != nil {
 		return nil, &StageError{StageEncode, err}

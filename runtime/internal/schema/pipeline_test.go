@@ -40,6 +40,7 @@ type transform func(m *Message) (kept bool, err error)
 func (f transform) Apply(m *Message) (bool, error) { return f(m) }
 func (transform) Empty() bool                      { return false }
 func (transform) UsesHeaders() bool                { return true }
+func (transform) Converts(wire.Schema) bool        { return false }
 
 // Given a payload that no transform touches, when it passes a sink's pipeline, then the
 // plugin gets the very bytes: numbers beyond 64 bit, duplicate keys and spaces included.

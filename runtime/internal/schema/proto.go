@@ -102,6 +102,8 @@ func (p *protoCodec) Decode(m *Message) error {
 	return nil
 }
 
+func (p *protoCodec) format() (wire.Schema, bool) { return wire.SchemaProto, p.Strict }
+
 func (p *protoCodec) setDecoded(m *Message, text []byte) {
 	m.SetPayload(wire.SchemaJSON, m.Keep(text))
 	m.Rename(p.decoded)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
 )
 
@@ -54,8 +55,12 @@ var constructors = map[string]func(*config) transform{
 	"avro_convert":        newAvroConvert,
 	"delete_fields":       newDeleteFields,
 	"filter_fields":       newFilterFields,
+	"filter_messages":     newFilterMessages,
 	"flat_buffer_convert": newFlatBufferConvert,
 	"proto_convert":       newProtoConvert,
+	"rename_fields":       newRenameFields,
+	"set_headers":         newSetHeaders,
+	"timestamp_convert":   newTimestampConvert,
 	"unwrap_envelope":     newUnwrapEnvelope,
 	"update_fields":       newUpdateFields,
 }
@@ -113,6 +118,17 @@ func (c *Chain) Empty() bool { return c == nil || len(c.steps) == 0 }
 
 // UsesHeaders reports whether a transform reads or writes headers.
 func (c *Chain) UsesHeaders() bool { return c != nil && c.usesHeaders }
+
+// Converts reports whether a transform of the chain converts payloads of that kind.
+func (c *Chain) Converts(from wire.Schema) bool {
+	if c == nil {
+		return false
+	}
+	return slices.ContainsFunc(c.steps, func(s step) bool {
+		converter, ok := s.transform.(interface{ converts(wire.Schema) bool })
+		return ok && converter.converts(from)
+	})
+}
 
 // Apply changes m by each transform in order. It reports false, and goes no further, when
 // one of them filtered m out.

@@ -31,6 +31,8 @@ func newFormat(c *config, key string) wire.Schema {
 
 func (p conversion) same() bool { return p.source == p.target }
 
+func (p conversion) converts(from wire.Schema) bool { return p.source == from && !p.same() }
+
 // mismatch is the fault of a payload that a conversion cannot take.
 func (p conversion) mismatch(m *schema.Message) error {
 	return &schema.Error{

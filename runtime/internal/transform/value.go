@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -92,12 +91,5 @@ func appendUUID(dst []byte, version byte) []byte {
 	}
 	id[6] = id[6]&0x0f | version<<4
 	id[8] = id[8]&0x3f | 0x80
-	dst = append(dst, '"')
-	for i, group := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
-		if i > 0 {
-			dst = append(dst, '-')
-		}
-		dst = hex.AppendEncode(dst, group)
-	}
-	return append(dst, '"')
+	return append(schema.AppendUUID(append(dst, '"'), id), '"')
 }

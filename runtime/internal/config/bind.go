@@ -109,11 +109,7 @@ func (b *binder) wrongType(value Value, path, expected string) {
 
 // invalid reports a value that has the right type but no meaning.
 func (b *binder) invalid(value Value, path string, f *field, reason error) {
-	shown := Masked
-	if !f.secret {
-		shown = fmt.Sprint(value.Data)
-	}
-	b.add(Error, value.Line, path, "Invalid %s: '%s' %v", strings.ReplaceAll(f.name, "_", " "), shown, reason)
+	b.add(Error, value.Line, path, "Invalid %s: '%s' %v", strings.ReplaceAll(f.name, "_", " "), f.shown(fmt.Sprint(value.Data)), reason)
 }
 
 func (b *binder) value(value Value, path string, f *field, target reflect.Value) {
@@ -271,15 +267,15 @@ func (b *binder) stringMap(value Value, path string, f *field, target reflect.Va
 		b.wrongType(value, path, f.kind.description())
 		return
 	}
-	texts := make(map[string]string, len(table.names))
+	texts := reflect.MakeMap(target.Type())
 	for _, name := range table.names {
 		if text, ok := table.values[name].Data.(string); ok {
-			texts[name] = text
+			texts.SetMapIndex(reflect.ValueOf(name), reflect.ValueOf(text).Convert(target.Type().Elem()))
 		} else {
 			b.wrongType(table.values[name], joinKey(path, name), "a string")
 		}
 	}
-	target.Set(reflect.ValueOf(texts))
+	target.Set(texts)
 }
 
 func (b *binder) tables(value Value, path string, f *field, target reflect.Value) {

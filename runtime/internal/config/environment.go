@@ -60,13 +60,9 @@ type override struct {
 // apply sets the key in the document and says so.
 func (o override) apply(document *Table) Finding {
 	setPath(document, o.path, o.field.parse(o.text))
-	shown := o.text
-	if o.field.secret || o.path[0] == pluginConfigKey { // a plugin's secrets are not known
-		shown = Masked
-	}
 	return Finding{
 		Key: keyOfPath(o.path), Severity: Info,
-		Message: fmt.Sprintf("%s value changed to: %s from environment variable", o.variable, shown),
+		Message: fmt.Sprintf("%s value changed to: %s from environment variable", o.variable, o.field.shown(o.text)),
 	}
 }
 
@@ -349,7 +345,7 @@ func resolveSuffix(suffix string, known []settable) []settable {
 		}
 	}
 	if name, ok := strings.CutPrefix(suffix, pluginConfigSuffix); ok && name != "" {
-		found = append(found, settable{suffix, []string{pluginConfigKey, strings.ToLower(name)}, &field{kind: kindAny}})
+		found = append(found, settable{suffix, []string{pluginConfigKey, strings.ToLower(name)}, &field{kind: kindAny, secret: true}}) // what is secret there, the plugin knows
 	}
 	return found
 }

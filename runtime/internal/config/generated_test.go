@@ -103,7 +103,7 @@ func TestTheReferenceConfigurationIsTheDefaultOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Tables of strings that are written, but empty.
-	defaults.Runtime.Connectors.RequestHeaders = map[string]string{}
+	defaults.Runtime.Connectors.RequestHeaders = map[string]Secret{}
 	defaults.Runtime.Connectors.URLTemplates = map[string]string{}
 	if !reflect.DeepEqual(loaded.Runtime, defaults.Runtime) {
 		t.Errorf("got  %+v\nwant %+v", loaded.Runtime, defaults.Runtime)

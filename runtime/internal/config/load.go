@@ -55,7 +55,12 @@ func LoadRuntime(path string, environ Environment) (Loaded, error) {
 	b := binder{file: loaded.File}
 	b.bindStruct(document, runtimeFields, &loaded.Runtime)
 	loaded.Findings = append(loaded.Findings, b.findings...)
-	return loaded, Errors(loaded.Findings)
+	if err := Errors(loaded.Findings); err != nil {
+		return loaded, err
+	}
+	shown := displayFindings(environ, loaded.File, runtimeFields, loaded.Runtime)
+	loaded.Findings = append(loaded.Findings, shown...)
+	return loaded, nil
 }
 
 func chooseFile(path string, environ Environment) Loaded {
@@ -287,7 +292,9 @@ func (c *Connector) Bind(environ Environment) {
 	}
 	if c.Kind == KindSink {
 		c.Sink = &sink
+		c.Findings = append(c.Findings, displayFindings(environ, c.File, sinkFields, sink)...)
 	} else {
 		c.Source = &source
+		c.Findings = append(c.Findings, displayFindings(environ, c.File, sourceFields, source)...)
 	}
 }

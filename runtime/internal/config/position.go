@@ -161,10 +161,16 @@ func (s *scanner) quoted() string {
 	start := s.at
 	s.advance(len(quote))
 	for s.at < len(s.text) && !strings.HasPrefix(s.text[s.at:], quote) {
-		if quote[0] == '"' && s.text[s.at] == '\\' {
+		switch next := strings.IndexAny(s.text[s.at:], quote[:1]+`\`); {
+		case next > 0:
+			s.advance(next)
+		case next < 0:
+			s.advance(len(s.text))
+		case quote[0] == '"' && s.text[s.at] == '\\':
+			s.advance(2) // whatever is escaped does not end the string
+		default:
 			s.advance(1)
 		}
-		s.advance(1)
 	}
 	s.advance(len(quote))
 	for len(quote) == 3 && s.take(quote[0]) { // """a quote at the end""""

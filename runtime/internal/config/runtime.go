@@ -182,7 +182,7 @@ type Connectors struct {
 	BaseURL         string            `key:"base_url" default:"" doc:"http: the URL that all paths are appended to. Required there."`
 	Timeout         time.Duration     `key:"timeout" default:"10s" doc:"http: how long one attempt of a request may take."`
 	RefreshInterval time.Duration     `key:"refresh_interval,new" default:"0" doc:"How often the active configurations are asked for again, and connectors started, restarted or stopped to match. 0: never."`
-	RequestHeaders  map[string]string `key:"request_headers,noenv" doc:"http: headers of every request."`
+	RequestHeaders  map[string]Secret `key:"request_headers,secret,noenv" doc:"http: headers of every request."`
 	URLTemplates    map[string]string `key:"url_templates,noenv" doc:"http: paths of single operations, with {key} and {version}."`
 	Response        Response          `key:"response" doc:"http: where the data lies in an answer."`
 	Retry           HTTPRetry         `key:"retry" doc:"http: how failed requests are repeated."`
@@ -199,7 +199,7 @@ func (c *Connectors) check(report reporter) {
 		report("timeout", "must be longer than 0")
 	}
 	for name, value := range c.RequestHeaders {
-		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(string(value)) {
 			report("request_headers", "Invalid request headers: '%s' is not a valid header", name)
 		}
 	}

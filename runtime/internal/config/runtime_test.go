@@ -145,7 +145,7 @@ format = "json"
 		State: State{Path: "st"},
 		Connectors: Connectors{
 			Type: ProviderHTTP, Dir: "dir", BaseURL: "http://x", Timeout: 3 * time.Second, RefreshInterval: 4 * time.Second,
-			RequestHeaders: map[string]string{"x-key": "v"}, URLTemplates: map[string]string{"get_active_configs": "/a"},
+			RequestHeaders: map[string]Secret{"x-key": "v"}, URLTemplates: map[string]string{"get_active_configs": "/a"},
 			Response: Response{DataPath: "d", ErrorPath: "e"},
 			// Keys that are absent keep their defaults.
 			Retry: HTTPRetry{Enabled: true, InitialBackoff: time.Second, MaxBackoff: 40 * time.Second, BackoffMultiplier: 2},
@@ -372,5 +372,31 @@ func TestGivenADotenvThenItFillsWhatIsNotSet(t *testing.T) {
 	t.Setenv("IGGY_CONNECTORS_ENV_PATH", "missing.env")
 	if file, finding := LoadDotenv(); file != "" || finding == nil || finding.Severity != Warning {
 		t.Errorf("got %q, %v", file, finding)
+	}
+}
+
+func TestGivenDisplayConfigThenSettingsAreShownWithoutSecrets(t *testing.T) {
+	runtime := "[http]\napi_key = \"hunter2\"\n[connectors]\nbase_url = \"http://user:hunter2@host/x\"\n[connectors.request_headers]\nx-key = \"hunter2\"\n"
+	loaded, err := loadRuntime(t, runtime, "IGGY_DISPLAY_CONFIG=1", "IGGY_CONNECTORS_CONNECTORS_BASE_URL=http://u:hunter2@h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectFinding(t, loaded.Findings, Info, "Using Config: {\"http\":{\"enabled\":true", `"timeout":"10s"`, `"api_key":"******"`, `"x-key":"******"`, `"base_url":"http://******@h"`)
+
+	content := sinkFile("", "start_timestamp = 2026-01-01T00:00:00Z", "[plugin_config]\ndsn = \"hunter2\"\n[dead_letter]\nstream = \"d\"\ntopic = \"e\"\n[transforms.add_fields]\nenabled = true\nkey = \"${env:SECRET}\"")
+	c := bindConnector(t, content, "IGGY_DISPLAY_CONFIG=TRUE", "SECRET=hunter2")
+	expectFinding(t, c.Findings, Info, "test.toml: Using Config: {", `"plugin_config":{"dsn":"******"}`, `"poll_interval":"5ms"`, `"topics":["t"]`, `"start_timestamp":"2026-01-01T00:00:00Z"`,
+		`"dead_letter":{"stream":"d","topic":"e","split_batch":false}`, `"transforms":{"add_fields":{"enabled":true}}`)
+	expectFinding(t, bindConnector(t, sourceFile("", "", ""), "IGGY_DISPLAY_CONFIG=1").Findings, Info, `"queue_bytes":16777216`)
+
+	for _, f := range append(loaded.Findings, c.Findings...) {
+		if strings.Contains(f.String(), "hunter2") {
+			t.Errorf("a secret shows: %v", f)
+		}
+	}
+	for _, value := range []string{"", "0", "false", "yes"} {
+		if quiet, _ := loadRuntime(t, "", "IGGY_DISPLAY_CONFIG="+value); len(quiet.Findings) != 0 {
+			t.Errorf("%q: %v", value, quiet.Findings)
+		}
 	}
 }

@@ -45,7 +45,7 @@ func (e *RequestError) Code() string { return "http_request_failed" }
 // client makes requests and repeats those that failed for a passing reason.
 type client struct {
 	http    *retryablehttp.Client
-	headers map[string]string
+	headers map[string]config.Secret
 	logger  *slog.Logger
 }
 
@@ -196,9 +196,9 @@ func (c *client) request(ctx context.Context, op operation, target string, body 
 		request.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range c.headers {
-		request.Header.Set(name, value)
+		request.Header.Set(name, string(value))
 		if strings.EqualFold(name, "Host") {
-			request.Host = value
+			request.Host = string(value)
 		}
 	}
 	return request, nil

@@ -416,7 +416,7 @@ func TestGivenOddKeysThenTheyStayInTheirPlaceOfTheURL(t *testing.T) {
 func TestGivenHeadersThenEveryRequestHasThem(t *testing.T) {
 	s := newService(t, says(`{}`))
 	section := s.section()
-	section.RequestHeaders = map[string]string{"x-Key": "secret", "Host": "elsewhere", "content-type": "application/vnd.x+json"}
+	section.RequestHeaders = map[string]config.Secret{"x-Key": "secret", "Host": "elsewhere", "content-type": "application/vnd.x+json"}
 	h := remote(t, section)
 	if _, err := h.Active(ctx); err != nil {
 		t.Fatal(err)
@@ -441,7 +441,7 @@ func TestGivenARedirectionThenItIsFollowedWithoutCredentials(t *testing.T) {
 		http.Redirect(w, r, other.URL+"/moved", http.StatusTemporaryRedirect)
 	})
 	section := s.section()
-	section.RequestHeaders = map[string]string{"api-key": "secret"}
+	section.RequestHeaders = map[string]config.Secret{"api-key": "secret"}
 	if _, err := remote(t, section).Active(ctx); err != nil {
 		t.Fatal(err)
 	}

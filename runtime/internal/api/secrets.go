@@ -17,7 +17,7 @@ import (
 
 // secretNames are the words that make the value of a key a secret. A name of two words is met by
 // these words side by side, however they are joined: api_key, api-key, apiKey, apikey.
-// docs/configuration.md lists them.
+// docs/openapi.yaml lists them for users.
 var secretNames = [][]string{
 	{"password"}, {"passwd"}, {"pwd"}, {"passphrase"}, {"secret"}, {"secrets"}, {"token"}, {"credential"}, {"credentials"},
 	{"dsn"}, {"jwt"}, {"bearer"}, {"authorization"}, {"cookie"},

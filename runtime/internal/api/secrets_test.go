@@ -5,9 +5,11 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/apache/iggy-connect-go/docs"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 )
 
@@ -26,6 +28,15 @@ func TestGivenNamesOfKeysWhenJudgedThenOnlySecretsAreSecret(t *testing.T) {
 	} {
 		if isSecret(name) {
 			t.Errorf("%s is a secret", name)
+		}
+	}
+}
+
+func TestGivenTheListOfSecretsWhenItGrowsThenTheDescriptionHasItToo(t *testing.T) {
+	listed := strings.FieldsFunc(string(docs.OpenAPI), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
+	for _, words := range secretNames {
+		if name := strings.Join(words, "_"); !slices.Contains(listed, name) {
+			t.Errorf("docs/openapi.yaml does not list %s", name)
 		}
 	}
 }

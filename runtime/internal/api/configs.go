@@ -17,11 +17,11 @@ import (
 )
 
 func (s *Server) versions(c echo.Context, id config.ID) error {
-	running, err := s.Connectors.Running(id)
+	running, err := s.connectors.Running(id)
 	if err != nil {
 		return err
 	}
-	versions, err := s.Configs.Versions(c.Request().Context(), id)
+	versions, err := s.configs.Versions(c.Request().Context(), id)
 	if err != nil {
 		return err
 	}
@@ -37,11 +37,11 @@ func (s *Server) version(c echo.Context, id config.ID) error {
 	if err != nil {
 		return err
 	}
-	running, err := s.Connectors.Running(id)
+	running, err := s.connectors.Running(id)
 	if err != nil {
 		return err
 	}
-	version, err := s.Configs.Version(c.Request().Context(), id, number)
+	version, err := s.configs.Version(c.Request().Context(), id, number)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Server) active(c echo.Context, id config.ID) error {
 // running returns the configuration a connector runs with, an error when it has none that could
 // be read.
 func (s *Server) running(id config.ID) (*config.Connector, error) {
-	running, err := s.Connectors.Running(id)
+	running, err := s.connectors.Running(id)
 	if err == nil && running.Document == nil {
 		err = configNotFound(id, running.Version)
 	}
@@ -80,7 +80,7 @@ func (s *Server) create(c echo.Context, id config.ID) error {
 	if err != nil {
 		return err
 	}
-	created, err := s.Configs.Create(s.life, id, document)
+	created, err := s.configs.Create(s.life, id, document)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *Server) validate(c echo.Context, id config.ID) error {
 	if err != nil {
 		return err
 	}
-	findings, err := s.Configs.Validate(c.Request().Context(), id, document)
+	findings, err := s.configs.Validate(c.Request().Context(), id, document)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Server) delete(c echo.Context, id config.ID) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Configs.Delete(s.life, id, version); err != nil {
+	if err := s.configs.Delete(s.life, id, version); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -126,14 +126,14 @@ func (s *Server) activate(c echo.Context, id config.ID) error {
 	if !ok {
 		return invalidBody("version: expected an unsigned 64-bit number")
 	}
-	if err := s.Connectors.Activate(s.life, id, version); err != nil {
+	if err := s.connectors.Activate(s.life, id, version); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
 func (s *Server) pluginConfig(c echo.Context, id config.ID) error {
-	found, err := s.Connectors.Get(id)
+	found, err := s.connectors.Get(id)
 	if err != nil {
 		return err
 	}
@@ -196,10 +196,10 @@ func (s *Server) keepSecrets(ctx context.Context, id config.ID, document *config
 // stored returns the document that a client most likely edited: that of the running version, else
 // of the newest.
 func (s *Server) stored(ctx context.Context, id config.ID) (*config.Table, error) {
-	if running, err := s.Connectors.Running(id); err == nil && running.Document != nil {
+	if running, err := s.connectors.Running(id); err == nil && running.Document != nil {
 		return running.Document, nil
 	}
-	versions, err := s.Configs.Versions(ctx, id)
+	versions, err := s.configs.Versions(ctx, id)
 	if err != nil || len(versions) == 0 {
 		return nil, err
 	}

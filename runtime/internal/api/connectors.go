@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Server) list(c echo.Context, kind config.Kind) error {
-	connectors := s.Connectors.List(kind)
+	connectors := s.connectors.List(kind)
 	if connectors == nil {
 		connectors = []Connector{}
 	}
@@ -22,11 +22,11 @@ func (s *Server) list(c echo.Context, kind config.Kind) error {
 }
 
 func (s *Server) details(c echo.Context, id config.ID) error {
-	found, err := s.Connectors.Get(id)
+	found, err := s.connectors.Get(id)
 	if err != nil {
 		return err
 	}
-	running, err := s.Connectors.Running(id)
+	running, err := s.connectors.Running(id)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *Server) details(c echo.Context, id config.ID) error {
 
 // transforms lists the transforms in the order in which they run.
 func (s *Server) transforms(c echo.Context, id config.ID) error {
-	running, err := s.Connectors.Running(id)
+	running, err := s.connectors.Running(id)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *Server) control(act func(context.Context, config.ID) error) func(echo.C
 }
 
 func (s *Server) plugins(c echo.Context) error {
-	plugins, err := s.Connectors.Plugins(c.Request().Context())
+	plugins, err := s.connectors.Plugins(c.Request().Context())
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type connector struct {
 // instance out of a load balancer, except when ?strict asks for that.
 func (s *Server) ready(c echo.Context) error {
 	var answer readiness
-	state := s.Connectors.Readiness()
+	state := s.connectors.Readiness()
 	for _, condition := range []struct {
 		met    bool
 		reason string
@@ -78,14 +78,14 @@ func (s *Server) addUnready(answer *readiness, c echo.Context) {
 	if len(answer.Connectors) > 0 {
 		answer.Reasons = append(answer.Reasons, "connectors are in error or starting")
 	}
-	if s.HTTP.APIKey != "" && !proved(c) {
+	if s.settings.APIKey != "" && !proved(c) {
 		answer.Connectors = nil
 	}
 }
 
 func (s *Server) stats(c echo.Context) error {
 	enabled := s.each(func(c Connector) bool { return c.Enabled })
-	return writeJSON(c, http.StatusOK, s.Metrics.Stats(s.Version, descriptions(enabled[config.KindSource]), descriptions(enabled[config.KindSink])))
+	return writeJSON(c, http.StatusOK, s.metrics.Stats(s.runtimeVersion, descriptions(enabled[config.KindSource]), descriptions(enabled[config.KindSink])))
 }
 
 func descriptions(connectors []Connector) []metrics.Description {

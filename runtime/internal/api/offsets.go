@@ -18,7 +18,7 @@ func (s *Server) offsets(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	offsets, err := s.Connectors.Offsets(c.Request().Context(), key)
+	offsets, err := s.connectors.Offsets(c.Request().Context(), key)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (s *Server) setOffsets(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Connectors.SetOffsets(s.life, key, offsets); err != nil {
+	if err := s.connectors.SetOffsets(s.life, key, offsets); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -34,25 +34,34 @@ type Options struct {
 
 // Server serves the API.
 type Server struct {
-	Options
-	log     *slog.Logger
+	runtimeVersion string
+	settings       config.HTTP
+	metrics        *metrics.Set
+	connectors     Connectors
+	configs        Configs
+	log            *slog.Logger
+
 	echo    *echo.Echo
-	http    *http.Server
 	methods map[string][]string // by path of the route
-	life    context.Context     // of changes that requests started
+	http    *http.Server
+	life    context.Context // of changes that requests started
 	end     context.CancelFunc
 }
 
 // NewServer checks the options and returns a server that does not listen yet.
 func NewServer(options Options) (*Server, error) {
-	s := &Server{Options: options, log: options.Log, echo: echo.New(), methods: make(map[string][]string)}
+	s := &Server{
+		runtimeVersion: options.Version, settings: options.HTTP, metrics: options.Metrics,
+		connectors: options.Connectors, configs: options.Configs, log: options.Log,
+		echo: echo.New(), methods: make(map[string][]string),
+	}
 	s.echo.HTTPErrorHandler = s.fail
 	s.echo.Use(s.recoverPanic)
-	if options.HTTP.CORS.Enabled {
-		s.echo.Use(newCORS(options.HTTP.CORS).middleware(s.allowed))
+	if s.settings.CORS.Enabled {
+		s.echo.Use(newCORS(s.settings.CORS).middleware(s.allowed))
 	}
-	if options.HTTP.APIKey != "" {
-		s.echo.Use(requireKey(string(options.HTTP.APIKey)))
+	if s.settings.APIKey != "" {
+		s.echo.Use(requireKey(string(s.settings.APIKey)))
 	}
 	if err := s.routes(); err != nil {
 		return nil, err
@@ -104,11 +113,11 @@ func (s *Server) family(kind config.Kind) {
 	s.add(http.MethodPost, one+"/configs/validate", s.of(kind, s.validate))
 	s.get(one+"/configs/:version", s.of(kind, s.version))
 	for action, change := range map[string]func(context.Context, config.ID) error{
-		"restart": s.Connectors.Restart,
-		"stop":    s.Connectors.Stop,
-		"start":   s.Connectors.Start,
-		"pause":   s.Connectors.Pause,
-		"resume":  s.Connectors.Resume,
+		"restart": s.connectors.Restart,
+		"stop":    s.connectors.Stop,
+		"start":   s.connectors.Start,
+		"pause":   s.connectors.Pause,
+		"resume":  s.connectors.Resume,
 	} {
 		s.add(http.MethodPost, one+"/"+action, s.of(kind, s.control(change)))
 	}
@@ -151,8 +160,8 @@ func (s *Server) refuseOtherMethods() {
 }
 
 func (s *Server) metricsRoute() error {
-	path := s.HTTP.Metrics.Endpoint
-	if !s.HTTP.Metrics.Enabled {
+	path := s.settings.Metrics.Endpoint
+	if !s.settings.Metrics.Enabled {
 		return nil
 	}
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, ":*?#") {
@@ -163,7 +172,7 @@ func (s *Server) metricsRoute() error {
 	}
 	s.get(path, func(c echo.Context) error {
 		c.Response().Header().Set(echo.HeaderContentType, metrics.ContentType)
-		_, err := s.Metrics.WriteTo(c.Response())
+		_, err := s.metrics.WriteTo(c.Response())
 		return err
 	})
 	return nil
@@ -185,7 +194,7 @@ func (s *Server) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 // Serve answers requests on the listener until [Server.Shutdown]. It returns nil then.
 func (s *Server) Serve(listener net.Listener) error {
 	s.log.Info("Started iggy-connectors HTTP API on: " + listener.Addr().String())
-	if s.HTTP.APIKey == "" && !isLoopback(listener.Addr()) {
+	if s.settings.APIKey == "" && !isLoopback(listener.Addr()) {
 		s.log.Warn("The HTTP API is open to the network without an API key: set http.api_key", "address", listener.Addr().String())
 	}
 	if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -217,7 +226,7 @@ var kinds = []config.Kind{config.KindSource, config.KindSink}
 func (s *Server) each(filter func(Connector) bool) map[config.Kind][]Connector {
 	found := make(map[config.Kind][]Connector, len(kinds))
 	for _, kind := range kinds {
-		found[kind] = slices.DeleteFunc(slices.Clone(s.Connectors.List(kind)), func(c Connector) bool { return !filter(c) })
+		found[kind] = slices.DeleteFunc(slices.Clone(s.connectors.List(kind)), func(c Connector) bool { return !filter(c) })
 	}
 	return found
 }

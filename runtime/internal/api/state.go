@@ -47,7 +47,7 @@ func (s *Server) state(c echo.Context) error {
 		return &requestError{http.StatusForbidden, "api_key_required",
 			"The state may hold secrets that cannot be masked in its raw form: set http.api_key and send it"}
 	}
-	state, err := s.Connectors.State(c.Request().Context(), key)
+	state, err := s.connectors.State(c.Request().Context(), key)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Server) deleteState(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Connectors.DeleteState(s.life, key); err != nil {
+	if err := s.connectors.DeleteState(s.life, key); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

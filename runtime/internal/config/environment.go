@@ -203,15 +203,12 @@ type ID struct {
 
 func (id ID) String() string { return string(id.Kind) + " " + id.Key }
 
-// variableKeys are the forms in which a key stands in the name of a variable: as
-// it is, and with an underscore for what a shell cannot export.
-func (id ID) variableKeys() []string {
+// variablePrefixes are the forms in which the variables of a connector begin: with
+// its key as it is, and with an underscore for what a shell cannot export.
+func (id ID) variablePrefixes() []string {
 	upper := strings.ToUpper(id.Key)
 	exportable := notExportable.ReplaceAllString(upper, "_")
-	if upper == exportable {
-		return []string{upper}
-	}
-	return []string{upper, exportable}
+	return slices.Compact([]string{kindPrefix(id.Kind) + upper + "_", kindPrefix(id.Kind) + exportable + "_"})
 }
 
 var notExportable = regexp.MustCompile(`[^A-Z0-9_]`)
@@ -229,42 +226,53 @@ type Overrides struct {
 // a connector a_b, or the key b_name of a connector a.
 func (e Environment) ConnectorOverrides(ids []ID) Overrides {
 	o := Overrides{byID: map[ID][]override{}, ambiguous: map[ID][]Finding{}}
-	ids = uniqueIDs(ids)
 	known := map[Kind][]settable{
 		KindSink:   connectorSettables(sinkFields),
 		KindSource: connectorSettables(sourceFields),
+	}
+	prefixes := map[ID][]string{}
+	for _, id := range ids {
+		prefixes[id] = id.variablePrefixes()
 	}
 	for _, name := range e.names {
 		kind := connectorKindOf(name)
 		if kind == "" {
 			continue
 		}
+		upper := strings.ToUpper(name)
 		fits := map[ID][]override{}
-		var near []string
-		for _, id := range ids {
-			if id.Kind != kind {
-				continue
-			}
-			overrides, names := e.fit(name, id, known[kind])
-			if len(overrides) > 0 {
+		for id, prefixes := range prefixes {
+			if overrides := e.fit(name, upper, prefixes, known[kind]); overrides != nil {
 				fits[id] = overrides
 			}
-			near = append(near, names...)
 		}
-		o.add(name, fits, near)
+		o.add(name, fits)
+		if len(fits) == 0 {
+			o.Findings = append(o.Findings, fitsNothing(name, prefixes, known[kind]))
+		}
 	}
 	return o
 }
 
-// add records the connector that a variable fits, or why it is none.
-func (o *Overrides) add(name string, fits map[ID][]override, near []string) {
-	if len(fits) == 0 {
-		o.Findings = append(o.Findings, Finding{
-			Severity: Warning,
-			Message:  fmt.Sprintf("environment variable %s fits no connector, ignored%s", name, didYouMean(strings.ToUpper(name), near)),
-		})
-		return
+func fitsNothing(name string, prefixes map[ID][]string, known []settable) Finding {
+	var near []string
+	for _, prefixes := range prefixes {
+		for _, prefix := range prefixes {
+			for _, s := range known {
+				near = append(near, prefix+s.suffix)
+			}
+		}
 	}
+	slices.Sort(near)
+	return Finding{
+		Severity: Warning,
+		Message:  fmt.Sprintf("environment variable %s fits no connector, ignored%s", name, didYouMean(strings.ToUpper(name), near)),
+	}
+}
+
+// add records what a variable sets in the connector that it fits, or that it fits
+// several.
+func (o *Overrides) add(name string, fits map[ID][]override) {
 	for id, overrides := range fits {
 		if len(fits) == 1 {
 			o.byID[id] = append(o.byID[id], overrides...)
@@ -286,32 +294,25 @@ func idList(fits map[ID][]override) string {
 	return strings.Join(names, ", ")
 }
 
-func uniqueIDs(ids []ID) []ID {
-	ids = slices.Clone(ids)
-	slices.SortFunc(ids, func(a, b ID) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(ids)
-}
-
-// fit returns what the variable sets in this connector, nothing if it does not fit,
-// and the variables that would fit it.
-func (e Environment) fit(name string, id ID, known []settable) (overrides []override, near []string) {
-	upper := strings.ToUpper(name)
-	for _, key := range id.variableKeys() {
-		prefix := kindPrefix(id.Kind) + key + "_"
-		for _, s := range known {
-			near = append(near, prefix+s.suffix)
-		}
+// fit returns what the variable sets in the connector whose variables have these
+// prefixes, nothing if it does not fit.
+func (e Environment) fit(name, upper string, prefixes []string, known []settable) []override {
+	for _, prefix := range prefixes {
 		suffix, ok := strings.CutPrefix(upper, prefix)
-		if !ok || len(overrides) > 0 {
+		if !ok {
 			continue
 		}
+		var overrides []override
 		for _, s := range resolveSuffix(suffix, known) {
 			if e.values[name] != "" || s.path[0] == pluginConfigKey {
 				overrides = append(overrides, override{name, e.values[name], s.path, s.field})
 			}
 		}
+		if overrides != nil {
+			return overrides
+		}
 	}
-	return overrides, near
+	return nil
 }
 
 const maxStreamIndex = 255

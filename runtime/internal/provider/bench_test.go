@@ -27,3 +27,22 @@ func BenchmarkActiveOf(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkActiveOfWithVariables has ten variables for each of the connectors.
+func BenchmarkActiveOfWithVariables(b *testing.B) {
+	var files, environ []string
+	for i := range 64 {
+		key := fmt.Sprintf("sink-%d", i)
+		files = append(files, key+".toml", sink(key, 0))
+		for j := range 10 {
+			environ = append(environ, fmt.Sprintf("IGGY_CONNECTORS_SINK_SINK_%d_PLUGIN_CONFIG_K%d=x", i, j))
+		}
+	}
+	l := local(directory(b, files...), environ...)
+	id := config.ID{Kind: config.KindSink, Key: "sink-7"}
+	for b.Loop() {
+		if _, err := l.ActiveOf(ctx, id); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (w *waitingReceiver) Receive(uint64, []byte) int32 {
 }
 
 func TestSourcesOfOneTokioRuntimeCloseThoughTheirCallbacksWait(t *testing.T) {
-	for workers, held := range map[string]int{"": 3, "1": 1} {
+	for _, workers := range []string{"", "1"} {
 		t.Run("workers="+workers, func(t *testing.T) {
 			t.Setenv("TOKIO_WORKER_THREADS", workers)
 			if workers == "" {
@@ -110,8 +110,8 @@ func TestSourcesOfOneTokioRuntimeCloseThoughTheirCallbacksWait(t *testing.T) {
 			}
 			defer onOneProcessor(t)()
 			inChild(t, func(t *testing.T) {
-				// given three instances on one processor, where each that has a worker
-				// holds it with a callback that waits
+				// given three instances on one processor, where a callback that waits
+				// holds the only worker, or perhaps the one that runs tokio's timers
 				h := NewHost(Options{Logger: slog.New(newRecords()), Sources: 3})
 				defer h.Close()
 				waiting := make(chan uint32, 3)
@@ -122,9 +122,7 @@ func TestSourcesOfOneTokioRuntimeCloseThoughTheirCallbacksWait(t *testing.T) {
 				for _, s := range sources {
 					s.Start(&waitingReceiver{s, waiting})
 				}
-				for range held {
-					<-waiting
-				}
+				<-waiting
 
 				// when, then
 				for _, s := range sources {

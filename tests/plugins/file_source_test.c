@@ -9,17 +9,20 @@
  * growth, rotation of all kinds, failed batches and restarts.
  *
  * Usage: file_source_test <library> <library with a short result time-out> [seed]
- * With a seed only the random test runs.
+ * With a seed only the random tests run.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buffer.h"
 #include "check.h"
 #include "host.h"
+#include "io.h"
 
 static iggy_source_api api;
 static uint32_t last_id;
@@ -468,6 +471,52 @@ static void nack_reaches_back_over_a_rotation(void) {
     end(&f);
 }
 
+static void nack_reaches_back_into_a_copy(void) {
+    struct fixture f = started("");
+    host_write_file(f.path, "a\n");
+    struct host_batch *batch = host_next_batch(); /* the first: there is no state yet */
+    CHECK(batch);
+    copy_to(&f, ".1");
+    CHECK_EQUAL(truncate(f.path, 0), 0);
+    host_append_file(f.path, "b\n");
+    settle(&f, batch, false);
+    host_free_batch(batch);
+    expect_lines(&f, "a\nb\n");
+    expect_nothing();
+    end(&f);
+}
+
+static void copy_without_truncation_is_not_read_twice(void) {
+    struct fixture f = started("");
+    host_write_file(f.path, "a\n");
+    expect_lines(&f, "a\n");
+    close_source(&f);
+    rename_to(&f, ".2");
+    host_write_file(f.path, "b\n");
+    copy_to(&f, ".1");
+    open_fixture(&f);
+    expect_lines(&f, "b\n"); /* of the copy, as it is older */
+    expect_nothing();
+    CHECK_EQUAL(truncate(f.path, 0), 0);
+    host_append_file(f.path, "c\n");
+    expect_lines(&f, "c\n");
+    expect_nothing();
+    end(&f);
+}
+
+static void time_of_the_last_write_may_be_set_back(void) {
+    struct fixture f = started("");
+    host_write_file(f.path, "a\n");
+    expect_lines(&f, "a\n");
+    close_source(&f);
+    host_append_file(f.path, "b\n");
+    const struct timespec times[2] = {{1000000000, 0}, {1000000000, 0}};
+    CHECK_EQUAL(utimensat(AT_FDCWD, f.path, times, 0), 0);
+    open_fixture(&f);
+    expect_lines(&f, "b\n");
+    end(&f);
+}
+
 /* No descriptor is left: that the file cannot be opened must not be taken for its loss. */
 static void unreadable_file_is_waited_for(void) {
     struct fixture f = started("");
@@ -583,11 +632,62 @@ static void every_line_is_acknowledged_once_whatever_happens(void) {
     end(&m.source);
 }
 
+/* As above, but the files are rotated while they are read, and none falls off. */
+static void *write_and_rotate(void *argument) {
+    struct model *m = argument;
+    for (int rotation = 0; rotation < 100; rotation++) {
+        for (unsigned writes = below(3); writes > 0; writes--) write_some(m);
+        sleep_us(below(3000));
+        for (int i = rotation; i > 0; i--) {
+            char older[16], newer[16];
+            snprintf(older, sizeof older, ".%d", i + 1);
+            snprintf(newer, sizeof newer, ".%d", i);
+            char *from = beside(&m->source, newer), *to = beside(&m->source, older);
+            CHECK_EQUAL(rename(from, to), 0);
+            free(from);
+            free(to);
+        }
+        if (below(2) == 0) {
+            rename_to(&m->source, ".1");
+            host_write_file(m->source.path, "");
+        } else {
+            copy_to(&m->source, ".1");
+            CHECK_EQUAL(truncate(m->source.path, 0), 0);
+        }
+        write_some(m);
+    }
+    return NULL;
+}
+
+static void rotation_may_happen_at_any_moment(void) {
+    struct model reader = {.source = new_fixture("")};
+    write_some(&reader);
+    open_fixture(&reader.source);
+    catch_up(&reader);
+    struct model writer = reader;
+    pthread_t thread;
+    CHECK_EQUAL(pthread_create(&thread, NULL, write_and_rotate, &writer), 0);
+    /* The writer numbers its lines, so what has come tells how far it must be. */
+    for (struct host_batch *batch; (batch = host_next_batch_within(500));) {
+        for (size_t i = 0; i < batch->count; i++) {
+            CHECK_EQUAL(strtoul(batch->payloads[i] + strlen("line "), NULL, 10), ++reader.taken);
+        }
+        settle(&reader.source, batch, true);
+        host_free_batch(batch);
+    }
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    reader.written = writer.written;
+    catch_up(&reader);
+    expect_nothing();
+    end(&reader.source);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 3 || argc == 4);
     api = host_load_source(argv[1]);
     if (argc == 4) {
         seed = strtoull(argv[3], NULL, 10);
+        RUN(rotation_may_happen_at_any_moment);
         RUN(every_line_is_acknowledged_once_whatever_happens);
         return 0;
     }
@@ -614,7 +714,11 @@ int main(int argc, char **argv) {
     RUN(truncated_file_is_read_from_its_start);
     RUN(replaced_file_is_read_from_its_start);
     RUN(nack_reaches_back_over_a_rotation);
+    RUN(nack_reaches_back_into_a_copy);
+    RUN(copy_without_truncation_is_not_read_twice);
+    RUN(time_of_the_last_write_may_be_set_back);
     RUN(unreadable_file_is_waited_for);
+    RUN(rotation_may_happen_at_any_moment);
     RUN(every_line_is_acknowledged_once_whatever_happens);
     return 0;
 }

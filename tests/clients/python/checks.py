@@ -152,7 +152,8 @@ def main():
             failed = True
             traceback.print_exc()
             print(f"FAILED {name}: {error!r}", flush=True)
-    sys.exit(failed)
+    sys.stderr.flush()
+    os._exit(failed)  # threads of the client's runtime sometimes abort an orderly end of the interpreter
 
 
 if __name__ == "__main__":

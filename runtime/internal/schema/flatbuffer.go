@@ -5,6 +5,7 @@
 package schema
 
 import (
+	"fmt"
 	"strconv"
 
 	flatbuffers "github.com/google/flatbuffers/go"
@@ -18,6 +19,50 @@ type FlatBufferConfig struct {
 	Unverified    bool              // accept also what is too short to be a buffer
 	RootTable     string            // named in the description
 	FieldMappings map[string]string // old name to new name, top level
+}
+
+// NewFlatBufferSchemaCodec returns decoder and encoder of FlatBuffers of a binary schema: a
+// file that flatc --schema --binary makes. The root is that of the schema unless another
+// table is named.
+func NewFlatBufferSchemaCodec(path, root string) (Codec, error) {
+	file, err := readSchemaFile(path)
+	if err != nil {
+		return nil, &Error{CodeInvalidConfigValue, "flat_buffer schema: " + err.Error()}
+	}
+	schema, err := newFlatSchema(file, root)
+	if err != nil {
+		return nil, &Error{CodeInvalidConfigValue, fmt.Sprintf("flat_buffer schema: %s: %v", path, err)}
+	}
+	return &flatSchemaCodec{schema}, nil
+}
+
+type flatSchemaCodec struct {
+	schema *flatSchema
+}
+
+func (f *flatSchemaCodec) format() (wire.Schema, bool) { return wire.SchemaFlatBuffer, true }
+
+func (f *flatSchemaCodec) Decode(m *Message) error {
+	text, err := f.schema.print(m.Scratch(), m.Bytes())
+	if err != nil {
+		return &Error{CodeCannotDecode, f.schema.root.name + ": " + err.Error()}
+	}
+	m.SetPayload(wire.SchemaJSON, m.Keep(text))
+	return nil
+}
+
+func (f *flatSchemaCodec) Encode(m *Message) ([]byte, error) {
+	switch {
+	case m.Schema() == wire.SchemaFlatBuffer:
+		return m.Bytes(), nil
+	case m.Schema() != wire.SchemaJSON && !ValidJSON(m.Bytes()):
+		return nil, errPayloadType(wire.SchemaFlatBuffer, m.Schema())
+	}
+	encoded, err := f.schema.encode(trimmed(m.Bytes()))
+	if err != nil {
+		return nil, &Error{CodeSerialization, f.schema.root.name + ": " + err.Error()}
+	}
+	return encoded, nil
 }
 
 // flatBufferCodec handles buffers without their schema, as the original runtime does:

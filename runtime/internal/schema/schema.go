@@ -87,6 +87,9 @@ func NewCodec(c Config) (Codec, error) {
 	case wire.SchemaAvro:
 		return c.avroCodec()
 	case wire.SchemaFlatBuffer:
+		if c.FlatBufferSchemaPath != "" {
+			return NewFlatBufferSchemaCodec(c.FlatBufferSchemaPath, c.FlatBufferRootTable)
+		}
 		return NewFlatBufferCodec(FlatBufferConfig{RootTable: c.FlatBufferRootTable}), nil
 	}
 	return nil, &Error{CodeInvalidConfigValue, fmt.Sprintf("there is no %s", c.Schema)}

@@ -1,0 +1,264 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+)
+
+func readFile(t testing.TB, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func inventory(t testing.TB) *flatSchema {
+	t.Helper()
+	s, err := newFlatSchema(readFile(t, "testdata/inventory.bfbs"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Given a record with every kind of field, when it is encoded and decoded through its
+// binary schema, then nothing is lost.
+func TestFlatBufferRecordGoesThereAndBack(t *testing.T) {
+	s := inventory(t)
+	text := bytes.TrimSpace(readFile(t, "testdata/inventory.json"))
+	buffer, err := s.encode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := s.print(nil, buffer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Unions print their type first, and fields stand in the order of their ids.
+	expectSameJSON(t, back, text)
+}
+
+func expectSameJSON(t *testing.T, got, want []byte) {
+	t.Helper()
+	if sortedJSON(t, got) != sortedJSON(t, want) {
+		t.Fatalf("got %s\nwant %s", got, want)
+	}
+}
+
+// sortedJSON writes JSON with sorted keys and its numbers as they are.
+func sortedJSON(t *testing.T, text []byte) string {
+	t.Helper()
+	var v any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	sorted, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(sorted)
+}
+
+// Given JSON that does not fit the schema, when it is encoded, then the error names the
+// field and what it needs.
+func TestFlatBufferEncodingNamesWhatDoesNotFit(t *testing.T) {
+	s := inventory(t)
+	for text, want := range map[string]string{
+		`[]`:                                    `is [], need an object`,
+		`{"byte_value":128}`:                    `byte_value: is 128, need an integer of 8 bit`,
+		`{"ulong_value":-1}`:                    `ulong_value: is -1, need an integer of 64 bit`,
+		`{"grade":"Best"}`:                      `grade: is "Best", need a value of inventory.Grade`,
+		`{"tag":{}}`:                            `tag: inventory.Tag.name is required`,
+		`{"tags":[{"name":1}]}`:                 `tags: name: is 1, need a string`,
+		`{"point":{"x":1,"y":2}}`:               `point: inventory.Point.cells is missing`,
+		`{"point":{"x":1,"y":2,"cells":[1]}}`:   `point: cells: is [1], need 3 elements`,
+		`{"extra":{"name":"a"}}`:                `extra: extra_type is missing`,
+		`{"extra_type":"None","extra":{}}`:      `extra_type: is "None", need a value of inventory.Extra`,
+		`{"extras_type":["Tag"],"extras":[]}`:   `extras: 0 values but 1 types`,
+		`{"scores":7}`:                          `scores: is 7, need an array`,
+		`{"bool_value":1}`:                      `bool_value: is 1, need true or false`,
+		`{"double_value":"x"}`:                  `double_value: is x, need a number`,
+		nested(`{"children":[`, "{}", `]}`, 70): `children: `,
+	} {
+		_, err := s.encode([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func nested(open, middle, shut string, depth int) string {
+	return strings.Repeat(open, depth) + middle + strings.Repeat(shut, depth)
+}
+
+// Given a buffer damaged anywhere, when it is decoded, then that is an error or another
+// record, and always JSON.
+func TestDamagedFlatBufferIsAnErrorOrJSON(t *testing.T) {
+	s := inventory(t)
+	buffer, err := s.encode(readFile(t, "testdata/inventory.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range buffer {
+		expectErrorOrJSON(t, s, buffer[:i])
+		for _, b := range []byte{0, 1, 4, 0x7f, 0x80, 0xff} {
+			damaged := bytes.Clone(buffer)
+			damaged[i] = b
+			expectErrorOrJSON(t, s, damaged)
+		}
+	}
+}
+
+func expectErrorOrJSON(t *testing.T, s *flatSchema, buffer []byte) {
+	t.Helper()
+	if text, err := s.print(nil, buffer); err == nil && !ValidJSON(text) {
+		t.Fatalf("%x decodes to %s", buffer, text)
+	}
+}
+
+// Given a small buffer whose parts refer to the same parts again and again, when it is
+// decoded, then memory and time stay bounded.
+func TestSharedPartsDoNotGrowWithoutBound(t *testing.T) {
+	s := inventory(t)
+	if _, err := s.print(nil, sharedBuffer(s, 30, 8)); err != errFlatSize {
+		t.Fatalf("got %v, want %v", err, errFlatSize)
+	}
+}
+
+// sharedBuffer returns items of the given depth, each of which has the one below as its
+// child many times over.
+func sharedBuffer(s *flatSchema, depth, times int) []byte {
+	e := flatEncoder{b: flatbuffers.NewBuilder(1024)}
+	child := e.write(s.root, nil)
+	for range depth {
+		children := e.offsets(slices.Repeat([]flatbuffers.UOffsetT{child}, times))
+		child = e.write(s.root, []slot{{field: s.root.byName["children"], offset: children}})
+	}
+	e.b.Finish(child)
+	return e.b.FinishedBytes()
+}
+
+func FuzzFlatBuffer(f *testing.F) {
+	s := inventory(f)
+	for _, text := range [][]byte{readFile(f, "testdata/inventory.json"), []byte(`{}`), []byte(`{"children":[{},{}]}`)} {
+		buffer, err := s.encode(bytes.TrimSpace(text))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(buffer)
+	}
+	f.Fuzz(func(t *testing.T, buffer []byte) {
+		text, err := s.print(nil, buffer)
+		if err != nil {
+			return
+		}
+		if !ValidJSON(text) {
+			t.Fatalf("not JSON: %s", text)
+		}
+		if again, err := s.encode(text); err == nil {
+			back, err := s.print(nil, again)
+			if err != nil || sortedJSON(t, back) != sortedJSON(t, text) {
+				t.Fatalf("%s came back as %s, %v", text, back, err)
+			}
+		}
+	})
+}
+
+// FuzzFlatSchema: a schema file is foreign bytes, too.
+func FuzzFlatSchema(f *testing.F) {
+	f.Add(readFile(f, "testdata/inventory.bfbs"))
+	buffer, err := inventory(f).encode([]byte(`{"name":"a","tags":[{"name":"b"}]}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		s, err := newFlatSchema(file, "")
+		if err != nil {
+			return
+		}
+		if text, err := s.print(nil, buffer); err == nil && !ValidJSON(text) {
+			t.Fatalf("not JSON: %s", text)
+		}
+		_, _ = s.encode([]byte(`{"name":"a","tags":[{"name":"b"}],"point":{"x":1,"y":2,"cells":[1,2,3]}}`))
+	})
+}
+
+// Given a sink and a source with a binary schema, when messages pass their pipelines, then
+// the plugin has JSON on its side and Iggy buffers on the other.
+func TestFlatBufferStreamsHaveJSONOnThePluginsSide(t *testing.T) {
+	codec, err := NewCodec(Config{Schema: wire.SchemaFlatBuffer, FlatBufferSchemaPath: "testdata/inventory.bfbs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewSourcePipeline([]Encoder{codec}, nil)
+	if _, err := p.Process(wire.SchemaJSON, []byte(`{"name":"crate"}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	buffer, err := p.Encode(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := NewSinkPipeline(codec, nil).Process(buffer, nil)
+	if err != nil || got.Schema != wire.SchemaJSON || string(got.Payload) != `{"name":"crate"}` {
+		t.Fatalf("the sink gets %s %s, %v", got.Schema, got.Payload, err)
+	}
+	expectPassAndTransform(t, codec, wire.SchemaFlatBuffer, buffer, `{"name":"crate"}`)
+}
+
+// expectPassAndTransform checks that a message of a stream's own schema passes a source as
+// it is, and that transforms see it as JSON.
+func expectPassAndTransform(t *testing.T, codec Codec, s wire.Schema, message []byte, text string) {
+	t.Helper()
+	p := NewSourcePipeline([]Encoder{codec}, nil)
+	if _, err := p.Process(s, message, nil); err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := p.Encode(0); err != nil || !bytes.Equal(sent, message) {
+		t.Errorf("without transforms %x is sent, %v, want %x", sent, err, message)
+	}
+	seen := ""
+	p = NewSourcePipeline([]Encoder{codec}, transform(func(m *Message) (bool, error) {
+		seen = string(m.Bytes())
+		return true, nil
+	}))
+	if _, err := p.Process(s, message, nil); err != nil || seen != text {
+		t.Errorf("transforms see %s, %v, want %s", seen, err, text)
+	}
+	if sent, err := p.Encode(0); err != nil || len(sent) == 0 {
+		t.Errorf("with transforms %x is sent, %v", sent, err)
+	}
+}
+
+func TestWrongFlatBufferSchemaFailsWithReason(t *testing.T) {
+	for path, want := range map[string]string{
+		"testdata/none.bfbs":      "no such file",
+		"testdata/inventory.fbs":  "not a binary FlatBuffers schema",
+		"testdata":                "not a regular file",
+		"testdata/inventory.json": "not a binary FlatBuffers schema",
+	} {
+		_, err := NewCodec(Config{Schema: wire.SchemaFlatBuffer, FlatBufferSchemaPath: path})
+		if err == nil || !strings.Contains(err.Error(), want) || CodeOf(err) != CodeInvalidConfigValue {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+	_, err := NewCodec(Config{Schema: wire.SchemaFlatBuffer, FlatBufferSchemaPath: "testdata/inventory.bfbs", FlatBufferRootTable: "inventory.Nope"})
+	if err == nil || !strings.Contains(err.Error(), `no root table "inventory.Nope"`) {
+		t.Errorf("unknown root: %v", err)
+	}
+}

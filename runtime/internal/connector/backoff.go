@@ -10,17 +10,22 @@ import (
 	"time"
 )
 
-// backoff spaces attempts: each pause is twice the one before, up to max, and
-// random between half of that and all of it, so that connectors that failed
-// together do not come back together.
+// backoff spaces attempts: each pause is factor (2 when 0) times the one before, up
+// to max, and random between half of that and all of it, so that connectors that
+// failed together do not come back together.
 type backoff struct {
 	min, max time.Duration
+	factor   uint32
 	next     time.Duration
 }
 
 // pause returns how long to wait before the next attempt.
 func (b *backoff) pause() time.Duration {
-	b.next = min(max(2*b.next, b.min), b.max)
+	factor := time.Duration(b.factor)
+	if factor == 0 {
+		factor = 2
+	}
+	b.next = min(max(factor*b.next, b.min), b.max)
 	return b.next/2 + rand.N(b.next/2+1)
 }
 

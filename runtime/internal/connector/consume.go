@@ -6,11 +6,13 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/apache/iggy-connect-go/abi/wire"
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
@@ -21,12 +23,21 @@ type groupMember interface {
 	Join(context.Context) error
 	Poll(context.Context) (*iggy.Batch, error)
 	HandOver(*iggy.Batch)
+	Commit(*iggy.Batch)
+	GiveUp(*iggy.Batch)
+	Revoked(*iggy.Batch) bool
 	Close(context.Context) error
 }
 
 // consumption is the loop of one stream and topic of a sink: poll, prepare, hand
-// the offset over, call the plugin. One batch is one poll answer, so it never
-// mixes partitions and never waits for more (decision C1).
+// over, call the plugin, commit. One batch is one poll answer, so it never mixes
+// partitions and never waits for more (decision C1).
+//
+// With after_polling the offset is stored when the batch is handed over, and what
+// the plugin does with it changes nothing (decisions C3, C4). With after_consuming
+// it is stored when every message has an outcome (delivery rule 2): a batch that
+// the plugin refused is kept and tried again, in order within its partition, while
+// other partitions go on (decision C5).
 type consumption struct {
 	log      *slog.Logger
 	part     string // names this loop in the status
@@ -37,6 +48,7 @@ type consumption struct {
 	member   groupMember
 	pipeline *schema.SinkPipeline
 	consume  func(topic, metadata, messages []byte) int32
+	policy   sinkPolicy
 	onJoined func()
 	valve    *valve
 	verbose  bool
@@ -45,30 +57,45 @@ type consumption struct {
 	metaBlob  []byte
 	calls     []call // of the batch being prepared; their buffers are reused
 	headers   headerConverter
+	letters   *letters // nil without a dead letter topic
+	held      []*held  // batches that wait for another try
+}
+
+// sinkPolicy says what happens to what the plugin or a codec refuses.
+type sinkPolicy struct {
+	keep      bool // offset_commit = "after_consuming"
+	retry     config.Retry
+	onFailure config.OnFailure
+	split     bool // dead_letter.split_batch
+	letterBad bool // on_message_error = "dead_letter"
 }
 
 // call is one consume call: a run of messages that have one schema after the
 // transforms (decision G5).
 type call struct {
-	schema   wire.Schema
-	messages wire.RawMessagesWriter
+	schema      wire.Schema
+	first, last uint64 // offsets
+	messages    wire.RawMessagesWriter
 }
 
-// run consumes until ctx ends. Whatever keeps it from consuming (Iggy away, a
-// topic that does not exist yet) shows in the status and is tried again.
-func (c *consumption) run(ctx context.Context) {
+// run consumes until ctx ends, or until a batch has failed for good and the
+// configuration wants the connector to stop. Whatever else keeps it from consuming
+// (Iggy away, a topic that does not exist yet) shows in the status and is tried
+// again.
+func (c *consumption) run(ctx context.Context) error {
 	c.topicBlob = wire.AppendTopicMetadata(nil, c.stream, c.topic)
 	pause := backoff{min: time.Second, max: 5 * time.Second}
+	defer c.forgetHeld()
 	for {
 		err := c.session(ctx, pause.reset)
-		if ctx.Err() != nil {
-			return
+		if failed := (*failedBatch)(nil); ctx.Err() != nil || errors.As(err, &failed) {
+			return err
 		}
 		c.metrics.Errors.Inc()
 		c.status.fail(c.part, fmt.Errorf("%s/%s: %w", c.stream, c.topic, err))
 		c.log.Error("Sink cannot consume, it tries again", "stream", c.stream, "topic", c.topic, "error", err)
 		if !pause.wait(ctx) {
-			return
+			return ctx.Err()
 		}
 	}
 }
@@ -86,61 +113,115 @@ func (c *consumption) session(ctx context.Context, joined func()) error {
 		if err != nil {
 			return err
 		}
-		polled, err := c.member.Poll(open)
+		polled, err := c.poll(open)
 		switch {
-		case err == nil:
-			c.process(polled)
-		case open.Err() == nil || ctx.Err() != nil:
+		case polled != nil:
+			err = c.process(ctx, polled)
+		case err != nil && open.Err() != nil && ctx.Err() == nil:
+			err = nil // paused
+		}
+		if err == nil {
+			err = c.tryAgain(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
 }
 
-// process gives one poll answer to the plugin. The offset is handed over before
-// the plugin is called (decision C3), also when nothing is left to call it with.
-func (c *consumption) process(polled *iggy.Batch) {
+// poll returns the next batch, or nil when a batch that is held is due.
+func (c *consumption) poll(ctx context.Context) (*iggy.Batch, error) {
+	due, ok := c.nextTry()
+	if !ok {
+		return c.member.Poll(ctx)
+	}
+	waiting, cancel := context.WithDeadline(ctx, due)
+	defer cancel()
+	polled, err := c.member.Poll(waiting)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return nil, nil
+	}
+	return polled, err
+}
+
+// process gives a poll answer to the plugin for the first time.
+func (c *consumption) process(ctx context.Context, polled *iggy.Batch) error {
 	start := time.Now()
-	count, partition := polled.Len(), polled.Partition
+	count := polled.Len()
 	c.metrics.Consumed.Add(count)
 	c.metrics.ObserveBatch(count)
 	logBatch(c.log, c.verbose, "Processing messages", "messages", count)
 
 	c.prepare(polled)
-	prepared := time.Now()
-	c.metrics.Observe(metrics.StagePrepare, prepared.Sub(start))
-
-	current := polled.CurrentOffset
+	c.metrics.Observe(metrics.StagePrepare, time.Since(start))
 	c.member.HandOver(polled)
-	polled.Release()
-	for i := range c.calls {
-		c.hand(&c.calls[i], partition, current)
-	}
-	end := time.Now()
-	c.metrics.Observe(metrics.StageFFI, end.Sub(prepared))
-	c.metrics.Observe(metrics.StageTotal, end.Sub(start))
+	err := c.give(ctx, &held{batch: polled})
+	c.metrics.Observe(metrics.StageTotal, time.Since(start))
+	return err
 }
 
-// prepare decodes, transforms and encodes the messages of a batch into calls.
-// A bad message is logged, counted and left out; the rest goes on (decision C11).
+// give makes the prepared calls of a batch and settles it: committed, held for
+// another try, or failed for good.
+func (c *consumption) give(ctx context.Context, h *held) error {
+	start := time.Now()
+	refused := c.handAll(h)
+	c.metrics.Observe(metrics.StageFFI, time.Since(start))
+	if refused == nil {
+		return c.settle(ctx, h)
+	}
+	h.attempts++
+	if c.hold(h, refused) {
+		return nil
+	}
+	return c.fail(ctx, h, refused)
+}
+
+// settle ends the work on a batch whose every message has an outcome, once its
+// dead letters are confirmed.
+func (c *consumption) settle(ctx context.Context, h *held) error {
+	if c.letters != nil {
+		if err := c.letters.send(ctx); err != nil {
+			c.forget(h)
+			return err
+		}
+	}
+	c.member.Commit(h.batch)
+	c.release(h)
+	return nil
+}
+
+// prepare decodes, transforms and encodes the messages of a batch into calls. A
+// bad message is logged, counted and left out, or becomes a dead letter; the rest
+// goes on (decision C11).
 func (c *consumption) prepare(polled *iggy.Batch) {
 	c.calls = c.calls[:0]
 	var bad, filtered, bytesIn int
 	var m iggy.PolledMessage
 	for polled.Next(&m) {
 		bytesIn += len(m.Payload)
-		keep, err := c.add(&m)
+		kept, err := c.add(&m)
 		switch {
 		case err != nil:
 			bad++
 			c.log.Error("Message is bad and left out", "stream", c.stream, "topic", c.topic,
 				"partition", polled.Partition, "offset", m.Offset, "error", err)
-		case !keep:
+			if c.policy.letterBad {
+				c.letter(polled, &m, stageOf(err), err, 0)
+			}
+		case !kept:
 			filtered++
 		}
 	}
 	c.metrics.Errors.Add(bad)
 	c.metrics.Filtered.Add(filtered)
 	c.metrics.BytesIn.Add(bytesIn)
+}
+
+func stageOf(err error) string {
+	if stage := (*schema.StageError)(nil); errors.As(err, &stage) {
+		return string(stage.Stage)
+	}
+	return "headers"
 }
 
 // add appends one message to the call it belongs to. It reports false for a
@@ -155,17 +236,22 @@ func (c *consumption) add(m *iggy.PolledMessage) (kept bool, err error) {
 	if err != nil || result.Filtered {
 		return false, err
 	}
-	c.callFor(result.Schema).Append(&wire.RawMessage{
+	call := c.callFor(result.Schema)
+	if call.messages.Len() == 0 {
+		call.first = m.Offset
+	}
+	call.last = m.Offset
+	call.messages.Append(&wire.RawMessage{
 		ID: m.ID, Offset: m.Offset, Checksum: m.Checksum, Timestamp: m.Timestamp,
 		OriginTimestamp: m.OriginTimestamp, Headers: c.headers.toMap(result.Headers), Payload: result.Payload,
 	})
 	return true, nil
 }
 
-// callFor returns the writer of the current call, beginning a new one where the schema changes.
-func (c *consumption) callFor(told wire.Schema) *wire.RawMessagesWriter {
+// callFor returns the current call, beginning a new one where the schema changes.
+func (c *consumption) callFor(told wire.Schema) *call {
 	if n := len(c.calls); n > 0 && c.calls[n-1].schema == told {
-		return &c.calls[n-1].messages
+		return &c.calls[n-1]
 	}
 	if len(c.calls) < cap(c.calls) {
 		c.calls = c.calls[:len(c.calls)+1]
@@ -175,21 +261,39 @@ func (c *consumption) callFor(told wire.Schema) *wire.RawMessagesWriter {
 	last := &c.calls[len(c.calls)-1]
 	last.schema = told
 	last.messages.Reset(told)
-	return &last.messages
+	return last
 }
 
-// hand makes one consume call. What the plugin refuses is logged and counted, not
-// repeated: its offset is stored already (decision C4).
-func (c *consumption) hand(call *call, partition uint32, current uint64) {
-	c.metaBlob = wire.AppendMessagesMetadata(c.metaBlob[:0], partition, current, call.schema)
+// handAll makes the prepared calls, in order, and notes in h how far it came. Where
+// a batch is kept for another try it stops at the first that is refused; else
+// there is no other try, and the refused messages are given up at once.
+func (c *consumption) handAll(h *held) (refused error) {
+	for i := range c.calls {
+		call := &c.calls[i]
+		err := c.hand(call, h.batch)
+		switch {
+		case err == nil:
+			h.through = call.last + 1
+		case c.policy.keep:
+			return err
+		default:
+			c.giveUp(h.batch, call, err)
+		}
+	}
+	return nil
+}
+
+// hand makes one consume call. What the plugin refuses is logged and counted.
+func (c *consumption) hand(call *call, batch *iggy.Batch) error {
+	c.metaBlob = wire.AppendMessagesMetadata(c.metaBlob[:0], batch.Partition, batch.CurrentOffset, call.schema)
 	messages := call.messages.Bytes()
-	code := c.consume(c.topicBlob, c.metaBlob, messages)
-	if code != 0 {
+	if code := c.consume(c.topicBlob, c.metaBlob, messages); code != 0 {
 		c.metrics.Errors.Inc()
 		c.log.Error("Sink plugin did not consume a batch", "code", code, "stream", c.stream, "topic", c.topic,
-			"partition", partition, "messages", call.messages.Len(), "current_offset", current)
-		return
+			"partition", batch.Partition, "messages", call.messages.Len(), "last_offset", call.last)
+		return fmt.Errorf("consume returned %d", code)
 	}
 	c.metrics.Processed.Add(call.messages.Len())
 	c.metrics.BytesOut.Add(len(messages))
+	return nil
 }

@@ -56,12 +56,32 @@ func planTopics(cfg *config.Sink) ([]sinkTopic, error) {
 				options: iggy.ConsumerOptions{
 					Stream: stream.Stream, Topic: topic, Group: GroupOf(cfg.Key, stream.ConsumerGroup),
 					BatchLength: int(stream.BatchLength), PollInterval: stream.PollInterval,
+					CommitMode: commitMode(cfg.OffsetCommit), StartFrom: startFrom(&stream),
 				},
 				pipeline: schema.NewSinkPipeline(decoder, transforms),
 			})
 		}
 	}
 	return topics, nil
+}
+
+func commitMode(configured config.OffsetCommit) iggy.CommitMode {
+	if configured == config.AfterConsuming {
+		return iggy.AfterConsuming
+	}
+	return iggy.AfterPolling
+}
+
+func startFrom(stream *config.SinkStream) iggy.StartFrom {
+	switch stream.StartFrom {
+	case config.StartLast:
+		return iggy.StartLast()
+	case config.StartOffset:
+		return iggy.StartAtOffset(stream.StartOffset)
+	case config.StartTimestamp:
+		return iggy.StartAtTime(stream.StartTimestamp)
+	}
+	return iggy.StartFirst()
 }
 
 // planSource loads the library of a source and builds all that its configuration describes.
@@ -165,6 +185,9 @@ func planTransforms(configured []config.Transform) (*transform.Chain, error) {
 func (p *sinkPlan) describe() Info {
 	info := describe(p.configured)
 	info.Path, info.Delivery = p.library.Path(), atMostOnce
+	if p.config.OffsetCommit == config.AfterConsuming && p.config.OnFailure != config.FailureDrop {
+		info.Delivery = atLeastOnce
+	}
 	return info
 }
 

@@ -54,15 +54,20 @@ func (p *sinkPlan) run(ctx context.Context, c *connector) error {
 		return openFailed(instance.ID(), code)
 	}
 	c.opened()
-	p.consume(ctx, c, instance)
+	err := p.consume(ctx, c, instance)
 	if code := instance.Close(); code != plugin.CodeOK {
 		c.log.Warn("Sink plugin did not close in order", "id", instance.ID(), "code", code)
 	}
-	return nil
+	return err
 }
 
-// consume runs a loop for every topic and returns when all have ended.
-func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.Sink) {
+// consume runs a loop for every topic until ctx ends or one of them has failed for
+// good, and returns when all have ended.
+func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.Sink) error {
+	live, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	dead := newDeadLetters(c, p.config.DeadLetter)
+	defer dead.close()
 	var waiting atomic.Int64
 	waiting.Store(int64(len(p.topics)))
 	running := func() {
@@ -75,7 +80,7 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 	var loops sync.WaitGroup
 	for _, topic := range p.topics {
 		var once sync.Once
-		loop := p.consumption(c, instance, topic)
+		loop := p.consumption(c, instance, topic, dead)
 		loop.onJoined = func() {
 			once.Do(func() {
 				if waiting.Add(-1) == 0 {
@@ -85,29 +90,45 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 		}
 		loops.Go(func() {
 			defer leave(loop)
-			loop.run(ctx)
+			end(loop.run(live))
 		})
 	}
-	<-ctx.Done()
+	<-live.Done()
 	c.stopping(ctx)
 	loops.Wait()
+	return context.Cause(live)
 }
 
-func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTopic) *consumption {
+func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTopic, dead *deadLetters) *consumption {
 	options := topic.options
 	options.OnPollError = func(err error) {
 		c.metrics.Errors.Inc()
 		c.log.Error("Poll failed", "stream", options.Stream, "topic", options.Topic, "error", err)
 	}
-	return &consumption{
+	loop := &consumption{
 		log: c.log, status: c.status, metrics: c.metrics,
 		part:   "consume " + options.Stream + "/" + options.Topic,
 		stream: options.Stream, topic: options.Topic,
 		member:   iggy.NewConsumer(c.iggyConfig(), options),
 		pipeline: topic.pipeline,
 		consume:  instance.Consume,
+		policy:   p.policy(),
 		valve:    &c.valve,
 		verbose:  p.config.Verbose,
+	}
+	if dead != nil {
+		loop.letters = &letters{deadLetters: dead}
+	}
+	return loop
+}
+
+func (p *sinkPlan) policy() sinkPolicy {
+	return sinkPolicy{
+		keep:      p.config.OffsetCommit == config.AfterConsuming,
+		retry:     p.config.Retry,
+		onFailure: p.config.OnFailure,
+		split:     p.config.DeadLetter != nil && p.config.DeadLetter.SplitBatch,
+		letterBad: p.config.OnMessageError == config.MessageDeadLetter,
 	}
 }
 

@@ -11,6 +11,7 @@
  *     path          a file that gets a byte for each consume call
  *     open_code     what open returns, default 0
  *     consume_code  what consume returns, default 0
+ *     refuse        consume returns 1 for a batch with these bytes in it
  *     delay_us      how long consume takes
  *     hang_in       "open", "consume" or "close": that call waits until the file
  *                   `release` exists
@@ -30,6 +31,7 @@ struct moody_sink {
     char *path;
     char *hang_in;
     char *release;
+    char *refuse;
     uint64_t open_code;
     uint64_t consume_code;
     uint64_t delay_us;
@@ -50,6 +52,13 @@ static void note_call(const struct moody_sink *sink) {
     close(file);
 }
 
+static bool holds(const uint8_t *bytes, size_t len, const char *text) {
+    size_t n = strlen(text);
+    for (size_t i = 0; i + n <= len; i++)
+        if (memcmp(bytes + i, text, n) == 0) return true;
+    return false;
+}
+
 int32_t iggy_sink_open(uint32_t id, const uint8_t *config_json, size_t config_len,
                        iggy_log_fn *log) {
     struct instance *instance = instance_reserve(&instances, id);
@@ -60,6 +69,7 @@ int32_t iggy_sink_open(uint32_t id, const uint8_t *config_json, size_t config_le
     sink->path = config_string(&config, "path");
     sink->hang_in = config_string(&config, "hang_in");
     sink->release = config_string(&config, "release");
+    sink->refuse = config_string(&config, "refuse");
     config_uint(&config, "open_code", 0, INT32_MAX, &sink->open_code);
     config_uint(&config, "consume_code", 0, INT32_MAX, &sink->consume_code);
     config_uint(&config, "delay_us", 0, UINT32_MAX, &sink->delay_us);
@@ -73,7 +83,6 @@ int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_
                           const uint8_t *messages_bytes, size_t messages_len) {
     (void)topic_bytes; (void)topic_len;
     (void)metadata_bytes; (void)metadata_len;
-    (void)messages_bytes; (void)messages_len;
     struct instance *instance = instance_acquire(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct moody_sink *sink = instance->object;
@@ -81,6 +90,7 @@ int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_
     if (sink->delay_us) sleep_us(sink->delay_us);
     hang(sink, "consume");
     int32_t code = (int32_t)sink->consume_code;
+    if (sink->refuse && holds(messages_bytes, messages_len, sink->refuse)) code = IGGY_FAILED;
     instance_release(&instances, instance);
     return code;
 }
@@ -93,6 +103,7 @@ int32_t iggy_sink_close(uint32_t id) {
     free(sink->path);
     free(sink->hang_in);
     free(sink->release);
+    free(sink->refuse);
     free(sink);
     return instance_end_close(&instances, instance);
 }

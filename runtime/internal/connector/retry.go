@@ -1,0 +1,217 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package connector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
+)
+
+// held is a batch in the hands of the loop.
+type held struct {
+	batch    *iggy.Batch
+	through  uint64 // messages below this offset have been consumed
+	attempts int
+	pause    backoff
+	due      time.Time
+}
+
+// failedBatch ends a connector whose configuration says on_failure = "stop".
+type failedBatch struct {
+	stream, topic string
+	partition     uint32
+	through       uint64
+	reason        error
+}
+
+func (e *failedBatch) Error() string {
+	return fmt.Sprintf("%s/%s: a batch of partition %d that ends with offset %d was refused for good: %v",
+		e.stream, e.topic, e.partition, e.through, e.reason)
+}
+
+func (e *failedBatch) Unwrap() error { return e.reason }
+
+// hold keeps a refused batch for another try, unless its tries are used up.
+func (c *consumption) hold(h *held, refused error) bool {
+	retry := c.policy.retry
+	if !c.policy.keep || !retry.Enabled || retry.MaxAttempts > 0 && h.attempts > int(retry.MaxAttempts) {
+		return false
+	}
+	if h.attempts == 1 {
+		h.pause = backoff{min: retry.InitialBackoff, max: retry.MaxBackoff, factor: retry.BackoffMultiplier}
+	}
+	h.due = time.Now().Add(h.pause.pause())
+	c.held = append(c.held, h)
+	c.status.fail(c.partOf(h), fmt.Errorf("%s/%s: partition %d waits for another try: %w", c.stream, c.topic, h.batch.Partition, refused))
+	return true
+}
+
+// partOf names a partition of this loop in the status.
+func (c *consumption) partOf(h *held) string { return fmt.Sprintf("%s %d", c.part, h.batch.Partition) }
+
+// nextTry is when the first of the batches that are held is due.
+func (c *consumption) nextTry() (due time.Time, ok bool) {
+	for _, h := range c.held {
+		if !ok || h.due.Before(due) {
+			due, ok = h.due, true
+		}
+	}
+	return due, ok
+}
+
+// tryAgain gives the batches that are due to the plugin once more. A batch whose
+// partition has moved away is given up: its new owner reads it anyway.
+func (c *consumption) tryAgain(ctx context.Context) error {
+	for len(c.held) > 0 {
+		now := time.Now()
+		i := slices.IndexFunc(c.held, func(h *held) bool { return !h.due.After(now) || c.member.Revoked(h.batch) })
+		if i < 0 {
+			return nil
+		}
+		h := c.held[i]
+		c.held = slices.Delete(c.held, i, i+1)
+		if c.member.Revoked(h.batch) {
+			c.forget(h)
+			continue
+		}
+		c.metrics.Retries.Inc()
+		c.rest(h)
+		if err := c.give(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rest prepares the messages of a batch that have no outcome yet, and returns
+// them. Bad and filtered ones had theirs when the batch was prepared first.
+func (c *consumption) rest(h *held) []iggy.PolledMessage {
+	c.calls = c.calls[:0]
+	h.batch.Rewind()
+	var messages []iggy.PolledMessage
+	var m iggy.PolledMessage
+	for h.batch.Next(&m) {
+		if m.Offset < h.through {
+			continue
+		}
+		if kept, err := c.add(&m); kept && err == nil {
+			messages = append(messages, m)
+		}
+	}
+	return messages
+}
+
+// forgetHeld leaves what waits for another try to whoever reads the partition
+// next: a stop does not wait for it, and nothing of it was committed.
+func (c *consumption) forgetHeld() {
+	for _, h := range c.held {
+		c.forget(h)
+	}
+	c.held = nil
+}
+
+// forget leaves a batch without having committed it.
+func (c *consumption) forget(h *held) {
+	c.member.GiveUp(h.batch)
+	c.release(h)
+}
+
+func (c *consumption) release(h *held) {
+	if h.attempts > 0 {
+		c.status.recover(c.partOf(h))
+	}
+	h.batch.Release()
+}
+
+// fail deals with a batch that was refused for good (decision C6).
+func (c *consumption) fail(ctx context.Context, h *held, refused error) error {
+	rest := c.rest(h)
+	switch {
+	case c.policy.onFailure == config.FailureStop:
+		err := &failedBatch{c.stream, c.topic, h.batch.Partition, h.batch.LastOffset(), refused}
+		c.forget(h)
+		return err
+	case c.policy.onFailure == config.FailureDrop:
+		c.lose(h.batch, len(rest), refused)
+	case c.policy.split:
+		c.giveHalves(h, rest, refused)
+	default:
+		for i := range rest {
+			c.letter(h.batch, &rest[i], stageConsume, refused, h.attempts)
+		}
+	}
+	return c.settle(ctx, h)
+}
+
+// stageConsume is the stage of dead letters that the plugin refused.
+const stageConsume = "consume"
+
+// giveUp deals with messages that the plugin refused and whose offset is stored
+// already: they become dead letters, or are lost.
+func (c *consumption) giveUp(batch *iggy.Batch, call *call, refused error) {
+	if c.policy.onFailure != config.FailureDeadLetter {
+		c.lose(batch, call.messages.Len(), refused)
+		return
+	}
+	batch.Rewind()
+	var m iggy.PolledMessage
+	for batch.Next(&m) {
+		if call.first <= m.Offset && m.Offset <= call.last && c.wouldConsume(&m) {
+			c.letter(batch, &m, stageConsume, refused, 1)
+		}
+	}
+}
+
+// wouldConsume tells whether the plugin gets to see a message.
+func (c *consumption) wouldConsume(m *iggy.PolledMessage) bool {
+	headers, err := c.headers.fromBlock(m.Headers)
+	if err != nil {
+		return false
+	}
+	result, err := c.pipeline.Process(m.Payload, headers)
+	return err == nil && !result.Filtered
+}
+
+func (c *consumption) lose(batch *iggy.Batch, messages int, refused error) {
+	c.metrics.Lost.Add(messages)
+	c.log.Error("Messages are lost", "stream", c.stream, "topic", c.topic, "partition", batch.Partition,
+		"messages", messages, "last_offset", batch.LastOffset(), "error", refused)
+}
+
+// giveHalves gives messages that were refused together to the plugin in halves, and
+// halves of halves, until the bad ones stand alone; only those become dead letters.
+func (c *consumption) giveHalves(h *held, messages []iggy.PolledMessage, refused error) {
+	if len(messages) == 1 {
+		c.letter(h.batch, &messages[0], stageConsume, refused, h.attempts)
+		return
+	}
+	for _, half := range [][]iggy.PolledMessage{messages[:len(messages)/2], messages[len(messages)/2:]} {
+		c.calls = c.calls[:0]
+		for i := range half {
+			_, _ = c.add(&half[i]) // a bad message was dealt with when the batch was prepared
+		}
+		for i := range c.calls {
+			if err := c.hand(&c.calls[i], h.batch); err != nil {
+				c.giveHalves(h, half, err)
+				break
+			}
+		}
+	}
+}
+
+// letter makes a dead letter of one message.
+func (c *consumption) letter(batch *iggy.Batch, m *iggy.PolledMessage, stage string, reason error, attempts int) {
+	_, err := c.headers.fromBlock(m.Headers)
+	c.letters.add(&letter{
+		stage: stage, reason: reason, stream: c.stream, topic: c.topic,
+		partition: &batch.Partition, offset: &m.Offset, attempts: attempts,
+		id: m.ID, origin: m.OriginTimestamp, block: m.Headers, unreadable: err != nil, payload: m.Payload,
+	})
+}

@@ -1,0 +1,266 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package connector
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
+	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
+)
+
+// reliableSink configures a moody sink with after_consuming, quick retries and what
+// else the test wants.
+func (w *world) reliableSink(extra, pluginConfig string) config.ID {
+	w.t.Helper()
+	return w.configure(fmt.Sprintf(`
+type = "sink"
+key = "out"
+name = "out"
+enabled = true
+path = %q
+offset_commit = "after_consuming"
+%s
+[[streams]]
+stream = "s"
+topics = ["t"]
+schema = "json"
+batch_length = 10
+[plugin_config]
+%s
+`, w.plugin("moody_sink"), extra, pluginConfig))
+}
+
+const quickRetry = `[retry]
+max_attempts = 3
+initial_backoff = "10ms"
+max_backoff = "50ms"
+`
+
+func (w *world) stored(partition uint32) (uint64, bool) {
+	return w.store.StoredOffset("s", "t", "iggy-connect-sink-out", partition)
+}
+
+func (w *world) mustStore(partition uint32, offset uint64) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("offset %d of partition %d is stored", offset, partition), func() bool {
+		stored, ok := w.stored(partition)
+		return ok && stored == offset
+	})
+}
+
+func TestAfterConsuming_given_messages_when_consumed_should_store_the_offset_behind_them(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 2)
+	w.append("t", numbered(0, 95)...)
+	w.store.Append("s", "t", 1, devbroker.Message{Payload: []byte(`{"id":1000}`)})
+	w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"out\"\nenabled = true\npath = %q\noffset_commit = \"after_consuming\"\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\nbatch_length = 10\n[plugin_config]\npath = %q\n",
+		w.plugin("file_sink"), w.path("out")))
+	w.start()
+	w.mustArriveInAnyOrder("out", append(numbered(0, 95), `{"id":1000}`))
+	w.mustStore(0, 94)
+	w.mustStore(1, 0)
+	if info := w.info(config.ID{Kind: config.KindSink, Key: "out"}); info.Delivery != "at_least_once" {
+		t.Errorf("delivery is %s", info.Delivery)
+	}
+}
+
+func TestAfterConsuming_given_batch_left_empty_by_bad_messages_when_consumed_should_commit_it(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", "no json", "none either")
+	w.reliableSink(quickRetry, fmt.Sprintf("path = %q", w.path("calls")))
+	w.start()
+	w.mustStore(0, 1)
+	if _, err := os.Stat(w.path("calls")); err == nil {
+		t.Error("the plugin was called without a message")
+	}
+}
+
+func TestAfterConsuming_given_plugin_refuses_when_tries_are_used_up_should_stop_and_keep_the_offset(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 5)...)
+	id := w.reliableSink(quickRetry, fmt.Sprintf("consume_code = 1\npath = %q", w.path("calls")))
+	w.start()
+	w.waitError(id, "was refused for good")
+	w.eventually("the supervisor starts it again", func() bool { return w.metrics.Sink("out").Restarts.Get() > 0 })
+	if _, ok := w.stored(0); ok {
+		t.Error("an offset was stored though nothing was consumed")
+	}
+	w.reliableSink(quickRetry, "")
+	w.mustStore(0, 4)
+	w.waitStatus(id, StatusRunning)
+	if m := w.metrics.Sink("out"); m.Retries.Get() < 3 || m.Lost.Get() != 0 {
+		t.Errorf("%d retries, %d lost; want at least 3, 0", m.Retries.Get(), m.Lost.Get())
+	}
+}
+
+func TestAfterConsuming_given_plugin_refuses_when_told_to_drop_should_count_the_loss_and_go_on(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 15)...)
+	id := w.reliableSink("on_failure = \"drop\"\n"+quickRetry, "consume_code = 1")
+	w.start()
+	w.mustStore(0, 14)
+	if lost := w.metrics.Sink("out").Lost.Get(); lost != 15 {
+		t.Errorf("%d messages are counted as lost, want 15", lost)
+	}
+	w.waitStatus(id, StatusRunning)
+}
+
+func TestAfterConsuming_given_plugin_refuses_for_a_while_when_it_recovers_should_deliver_in_order_and_show_running(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 30)...)
+	id := w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"out\"\nenabled = true\npath = %q\noffset_commit = \"after_consuming\"\n[retry]\ninitial_backoff = \"10ms\"\nmax_backoff = \"20ms\"\nmax_attempts = 0\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\nbatch_length = 10\n[plugin_config]\npath = %q\n",
+		w.plugin("file_sink"), w.path("dir/out")))
+	if err := os.Mkdir(w.path("dir"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// The file of the sink can be opened, but a full device refuses what is written.
+	if err := os.Symlink("/dev/full", w.path("dir/out")); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.eventually("it refuses", func() bool { return w.info(id).Status == StatusError })
+	if _, ok := w.stored(0); ok {
+		t.Error("an offset was stored though nothing was consumed")
+	}
+	if err := os.Remove(w.path("dir/out")); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	if err := w.manager.Restart(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	w.mustArrive("dir/out", numbered(0, 30))
+	w.mustStore(0, 29)
+	w.waitStatus(id, StatusRunning)
+}
+
+func TestAfterConsuming_given_retry_in_progress_when_stopped_should_end_at_once_without_a_commit(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 5)...)
+	id := w.reliableSink("[retry]\ninitial_backoff = \"1h\"\nmax_backoff = \"1h\"\n", "consume_code = 1")
+	w.start()
+	w.waitError(id, "waits for another try")
+	begin := time.Now()
+	w.stop()
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("the stop took %v", took)
+	}
+	if _, ok := w.stored(0); ok {
+		t.Error("an offset was stored though nothing was consumed")
+	}
+}
+
+// deadLetters reads the headers and payloads of a dead letter topic.
+func (w *world) deadLetters(topic string) (payloads []string, headers []map[string]string) {
+	w.t.Helper()
+	for _, m := range w.store.Messages("dead", topic, 0) {
+		payloads = append(payloads, string(m.Payload))
+		entries, err := iggy.ParseHeaderBlock(m.Headers, nil)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		named := map[string]string{}
+		for _, e := range entries {
+			named[string(e.Key)] = string(e.Value)
+		}
+		headers = append(headers, named)
+	}
+	return payloads, headers
+}
+
+const deadLetterTopic = "[dead_letter]\nstream = \"dead\"\ntopic = \"letters\"\n"
+
+func TestDeadLetter_given_plugin_refuses_when_tries_are_used_up_should_send_the_batch_and_commit(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 5)...)
+	w.reliableSink("on_failure = \"dead_letter\"\n"+quickRetry+deadLetterTopic, "consume_code = 7")
+	w.start()
+	w.mustStore(0, 4)
+	payloads, headers := w.deadLetters("letters")
+	if strings.Join(payloads, "") != strings.Join(numbered(0, 5), "") {
+		t.Fatalf("dead letters are %v", payloads)
+	}
+	for name, want := range map[string]string{
+		headerConnector: "out", headerKind: "sink", headerStage: "consume", headerReason: "consume returned 7",
+		headerStream: "s", headerTopic: "t", headerPartition: "\x00\x00\x00\x00",
+		headerOffset: "\x04\x00\x00\x00\x00\x00\x00\x00", headerAttempts: "\x04\x00\x00\x00",
+	} {
+		if headers[4][name] != want {
+			t.Errorf("%s is %q, want %q", name, headers[4][name], want)
+		}
+	}
+	if m := w.metrics.Sink("out"); m.DeadLetters.Get() != 5 || m.Lost.Get() != 0 {
+		t.Errorf("%d dead letters, %d lost; want 5, 0", m.DeadLetters.Get(), m.Lost.Get())
+	}
+}
+
+func TestDeadLetter_given_bad_messages_when_configured_should_keep_them_with_the_reason(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.store.Append("s", "t", 0,
+		devbroker.Message{Payload: []byte(`{"id":`)},
+		devbroker.Message{Payload: []byte(`{}`), Headers: []byte{1, 2, 3}},
+		devbroker.Message{Payload: []byte(`{"id":3}`)})
+	w.reliableSink("on_message_error = \"dead_letter\"\n"+quickRetry+deadLetterTopic, "")
+	w.start()
+	w.mustStore(0, 2)
+	payloads, headers := w.deadLetters("letters")
+	if len(payloads) != 2 || payloads[0] != `{"id":` || payloads[1] != `{}` {
+		t.Fatalf("dead letters are %v", payloads)
+	}
+	if headers[0][headerStage] != "decode" || headers[1][headerStage] != "headers" || headers[1][headerUnreadable] != "dropped" {
+		t.Errorf("headers are %v", headers)
+	}
+	if processed := w.metrics.Sink("out").Processed.Get(); processed != 1 {
+		t.Errorf("%d processed, want 1", processed)
+	}
+}
+
+func TestDeadLetter_given_one_message_is_refused_when_the_batch_is_split_should_lose_only_that(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	lines := numbered(0, 10)
+	lines[6] = `{"poison":true}`
+	w.append("t", lines...)
+	w.reliableSink("on_failure = \"dead_letter\"\n"+quickRetry+deadLetterTopic+"split_batch = true\n", `refuse = "poison"`)
+	w.start()
+	w.mustStore(0, 9)
+	if payloads, _ := w.deadLetters("letters"); len(payloads) != 1 || payloads[0] != lines[6] {
+		t.Fatalf("dead letters are %v", payloads)
+	}
+	if processed := w.metrics.Sink("out").Processed.Get(); processed != 9 {
+		t.Errorf("%d processed, want 9", processed)
+	}
+}
+
+func TestDeadLetter_given_iggy_refuses_the_letter_topic_for_now_when_it_recovers_should_commit_only_then(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", "no json")
+	fault := w.broker.Inject(devbroker.Fault{Command: devbroker.SendMessages, Action: devbroker.Answer(devbroker.StatusTopicNotFound)})
+	w.reliableSink("on_message_error = \"dead_letter\"\n"+quickRetry+deadLetterTopic, "")
+	w.start()
+	w.eventually("the letter is tried", func() bool { return fault.Strikes() > 2 })
+	if _, ok := w.stored(0); ok {
+		t.Error("an offset was stored before its dead letter was confirmed")
+	}
+	fault.Remove()
+	w.mustStore(0, 0)
+	if payloads, _ := w.deadLetters("letters"); len(payloads) != 1 {
+		t.Fatalf("dead letters are %v", payloads)
+	}
+}

@@ -112,15 +112,16 @@ func (c *conn) next() error {
 		c.out.respond(status, nil)
 		return nil
 	}
-	return c.handle(Request{Command: command, Payload: c.payload})
+	err = c.handle(Request{Command: command, Payload: c.payload})
+	if cap(c.payload) > keptPayload {
+		c.payload = nil
+	}
+	return err
 }
 
 // readPayload reads the payload of a request. A status other than StatusOK is the answer to it; what the payload
 // still holds is then left in the connection and taken for requests, as Iggy does.
 func (c *conn) readPayload(command Command, size int) (Status, error) {
-	if cap(c.payload) > keptPayload {
-		c.payload = nil
-	}
 	c.payload = c.payload[:0]
 	if command == SendMessages {
 		return c.readSend(size)

@@ -89,6 +89,9 @@ func (s *Store) Append(stream, topic string, partition uint32, messages ...Messa
 	defer s.mu.RUnlock()
 	p, status := s.lookPartition(stream, topic, partition)
 	must(status, "append")
+	if len(messages) == 0 {
+		return
+	}
 	var b batch
 	for _, m := range messages {
 		var header [frameHeaderSize]byte

@@ -35,6 +35,9 @@ type batch struct {
 	ends   []uint32
 }
 
+// release lets go of the frames; the next batch uses the space for ends again.
+func (b *batch) release() { b.frames = nil }
+
 // indexEntrySize is the size of the index entry that a send carries for each message.
 const indexEntrySize = 16
 

@@ -33,6 +33,7 @@ func (s *session) sendMessages(payload []byte) Status {
 	}
 	indexSize := int(metadata.count) * indexEntrySize
 	rest = rest[size:]
+	defer s.batch.release()
 	if status := s.batch.parse(rest[:indexSize], rest[indexSize:]); status != StatusOK {
 		return status
 	}

@@ -23,7 +23,8 @@ var bufferPools [classes]sync.Pool
 
 // buffer is the body of one answer. Whoever holds it releases it, once.
 type buffer struct {
-	bytes []byte
+	bytes []byte // ends at its capacity, so that nobody can slice into what an earlier answer left behind
+	whole []byte
 	class int
 }
 
@@ -31,13 +32,13 @@ type buffer struct {
 func newBuffer(n int) *buffer {
 	class, size := classOf(n)
 	if class < 0 {
-		return &buffer{bytes: make([]byte, n), class: -1}
+		return &buffer{bytes: make([]byte, n), class: class}
 	}
 	b, ok := bufferPools[class].Get().(*buffer)
 	if !ok {
-		b = &buffer{bytes: make([]byte, size), class: class}
+		b = &buffer{whole: make([]byte, size), class: class}
 	}
-	b.bytes = b.bytes[:n]
+	b.bytes = b.whole[:n:n]
 	return b
 }
 

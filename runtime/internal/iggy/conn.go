@@ -25,6 +25,7 @@ const readBufferSize = 16 << 10
 //
 // The first error of any kind ends it: the socket is closed and every waiting call is answered with the error.
 type conn struct {
+	address   string // as dialled
 	socket    net.Conn
 	transport net.Conn // what frames go through: TLS over the socket, or the socket itself
 	timeout   time.Duration
@@ -40,9 +41,9 @@ type conn struct {
 }
 
 // newConn takes over a connected socket; transport is the same socket or the TLS connection over it.
-func newConn(socket, transport net.Conn, timeout time.Duration) *conn {
+func newConn(address string, socket, transport net.Conn, timeout time.Duration) *conn {
 	c := &conn{
-		socket: socket, transport: transport, timeout: timeout,
+		address: address, socket: socket, transport: transport, timeout: timeout,
 		done: make(chan struct{}), reader: make(chan struct{}),
 	}
 	go c.read()

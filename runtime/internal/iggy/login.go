@@ -36,7 +36,7 @@ func (s *session) logIn(ctx context.Context) (*conn, error) {
 		next, err := s.logInTo(ctx, leader)
 		if err != nil {
 			// An address that cannot be reached from here is common behind NAT. The node we have is logged in and works.
-			s.log.Warn("cannot move to the leader, staying on this node", "leader", leader, "node", c.socket.RemoteAddr().String(), "error", err)
+			s.log.Warn("cannot move to the leader, staying on this node", "leader", leader, "node", c.address, "error", err)
 			return c, nil
 		}
 		c.close()
@@ -99,7 +99,7 @@ func (s *session) otherLeader(ctx context.Context, c *conn) (string, error) {
 			continue
 		}
 		address := net.JoinHostPort(node.IP, strconv.Itoa(int(node.Endpoints.Tcp)))
-		if address == s.cfg.Address || samePeer(ctx, c.socket.RemoteAddr(), node) {
+		if address == c.address || samePeer(ctx, c.socket.RemoteAddr(), node) {
 			return "", nil
 		}
 		return address, nil

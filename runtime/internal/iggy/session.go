@@ -129,7 +129,7 @@ func (s *session) run() {
 			pause.sleep(s.ctx, err)
 			continue
 		}
-		s.log.Debug("connected to Iggy", "address", c.socket.RemoteAddr().String())
+		s.log.Debug("connected to Iggy", "address", c.address)
 		s.publish(c, nil)
 		began := time.Now()
 		s.keepAlive(c)

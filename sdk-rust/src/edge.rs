@@ -32,13 +32,11 @@ pub(crate) fn guard(call: impl FnOnce() -> i32) -> i32 {
 /// type, which has to cope with it, or is dropped.
 pub(crate) async fn catch<F: Future>(future: F) -> Result<F::Output, Panicked> {
     let mut future = pin!(future);
-    poll_fn(
-        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(_) => Poll::Ready(Err(Panicked)),
-        },
-    )
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Err(_) => Poll::Ready(Err(Panicked)),
+    })
     .await
 }
 
@@ -50,10 +48,7 @@ pub(crate) fn log_panics() {
 
 fn describe(panic: &PanicHookInfo<'_>) -> String {
     let message = panic.payload_as_str().unwrap_or("no message");
-    let place = panic
-        .location()
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
     let backtrace = Backtrace::capture();
     match backtrace.status() {
         BacktraceStatus::Captured => format!("panic at {place}: {message}\n{backtrace}"),
@@ -79,13 +74,8 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
 /// Faults of the thread itself still reach their handlers.
 #[cfg(unix)]
 pub(crate) fn block_signals() {
-    const FAULTS: [libc::c_int; 5] = [
-        libc::SIGSEGV,
-        libc::SIGBUS,
-        libc::SIGFPE,
-        libc::SIGILL,
-        libc::SIGTRAP,
-    ];
+    const FAULTS: [libc::c_int; 5] =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
     // SAFETY: sigfillset initialises the set, the other calls read and change it only.
     unsafe {
         let mut signals = std::mem::zeroed();

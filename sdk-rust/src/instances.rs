@@ -21,9 +21,7 @@ impl<C> Instances<C> {
     /// An empty table.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
-        Self {
-            by_id: RwLock::new(BTreeMap::new()),
-        }
+        Self { by_id: RwLock::new(BTreeMap::new()) }
     }
 
     /// Puts an instance under a free id and runs `call` on it before anybody else can. The id stays
@@ -43,14 +41,12 @@ impl<C> Instances<C> {
 
     /// Runs `call` beside other such calls.
     pub(crate) fn read(&self, id: u32, call: impl FnOnce(&C) -> i32) -> i32 {
-        self.find(id)
-            .map_or(INVALID, |instance| call(&read(&instance)))
+        self.find(id).map_or(INVALID, |instance| call(&read(&instance)))
     }
 
     /// Runs `call` alone.
     pub(crate) fn write(&self, id: u32, call: impl FnOnce(&mut C) -> i32) -> i32 {
-        self.find(id)
-            .map_or(INVALID, |instance| call(&mut write(&instance)))
+        self.find(id).map_or(INVALID, |instance| call(&mut write(&instance)))
     }
 
     /// Frees the id and runs `call` as soon as all other calls have returned.

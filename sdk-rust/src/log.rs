@@ -80,12 +80,9 @@ impl Visit for MessageText {
 pub(crate) fn install(callback: LogCallback) {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        let filter = EnvFilter::builder()
-            .with_default_directive(LevelFilter::INFO.into())
-            .from_env_lossy();
-        let subscriber = Registry::default()
-            .with(filter)
-            .with(CallbackLayer::new(callback));
+        let filter =
+            EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env_lossy();
+        let subscriber = Registry::default().with(filter).with(CallbackLayer::new(callback));
         // It fails in tests of a plugin that brought their own subscriber, which then keeps it.
         let _ = tracing::subscriber::set_global_default(subscriber);
         crate::edge::log_panics();

@@ -71,9 +71,7 @@ macro_rules! sink_connector {
         #[cfg(not(test))]
         #[unsafe(no_mangle)]
         extern "C" fn iggy_sink_version() -> *const ::core::ffi::c_char {
-            ::core::concat!(::core::env!("CARGO_PKG_VERSION"), "\0")
-                .as_ptr()
-                .cast()
+            ::core::concat!(::core::env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
         }
     };
 }
@@ -149,9 +147,7 @@ macro_rules! source_connector {
         #[cfg(not(test))]
         #[unsafe(no_mangle)]
         extern "C" fn iggy_source_version() -> *const ::core::ffi::c_char {
-            ::core::concat!(::core::env!("CARGO_PKG_VERSION"), "\0")
-                .as_ptr()
-                .cast()
+            ::core::concat!(::core::env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
         }
     };
 }

@@ -84,20 +84,14 @@ extern "C" fn record(level: u8, target: *const u8, target_len: usize, text: *con
     let text_of = |pointer, length| unsafe {
         String::from_utf8_lossy(crate::edge::bytes(pointer, length)).into_owned()
     };
-    let record = LogRecord {
-        level,
-        target: text_of(target, target_len),
-        message: text_of(text, len),
-    };
+    let record =
+        LogRecord { level, target: text_of(target, target_len), message: text_of(text, len) };
     lock(&LOG).push(record);
 }
 
 /// The first record that contains `text`, of all instances in this process.
 pub fn find_log(text: &str) -> Option<LogRecord> {
-    lock(&LOG)
-        .iter()
-        .find(|record| record.message.contains(text))
-        .cloned()
+    lock(&LOG).iter().find(|record| record.message.contains(text)).cloned()
 }
 
 /// As [`find_log`], for a record that is yet to come.
@@ -135,15 +129,9 @@ impl<T: Sink + Debug> MockSink<T> {
         F: FnOnce(u32, C) -> T,
         C: DeserializeOwned,
     {
-        let host = Self {
-            id: next_id(),
-            sinks: Instances::new(),
-        };
+        let host = Self { id: next_id(), sinks: Instances::new() };
         // SAFETY: the pointer is that of `config`.
-        match unsafe {
-            host.sinks
-                .open(host.id, config.as_ptr(), config.len(), record, new)
-        } {
+        match unsafe { host.sinks.open(host.id, config.as_ptr(), config.len(), record, new) } {
             OK => Ok(host),
             code => Err(code),
         }
@@ -151,32 +139,23 @@ impl<T: Sink + Debug> MockSink<T> {
 
     /// Hands over payloads as one batch of `stream/topic`, partition 1, with offsets from 0.
     pub fn consume(&self, stream: &str, topic: &str, schema: Schema, payloads: &[&[u8]]) -> i32 {
-        let messages = payloads
-            .iter()
-            .zip(0..)
-            .map(|(payload, offset)| RawMessage {
-                id: u128::from(offset) + 1,
-                offset,
-                checksum: 0,
-                timestamp: 0,
-                origin_timestamp: 0,
-                headers: Vec::new(),
-                payload: payload.to_vec(),
-            });
+        let messages = payloads.iter().zip(0..).map(|(payload, offset)| RawMessage {
+            id: u128::from(offset) + 1,
+            offset,
+            checksum: 0,
+            timestamp: 0,
+            origin_timestamp: 0,
+            headers: Vec::new(),
+            payload: payload.to_vec(),
+        });
         self.consume_batch(
-            &TopicMetadata {
-                stream: stream.to_owned(),
-                topic: topic.to_owned(),
-            },
+            &TopicMetadata { stream: stream.to_owned(), topic: topic.to_owned() },
             &MessagesMetadata {
                 partition_id: 1,
                 current_offset: (payloads.len() as u64).saturating_sub(1),
                 schema,
             },
-            &RawMessages {
-                schema,
-                messages: messages.collect(),
-            },
+            &RawMessages { schema, messages: messages.collect() },
         )
     }
 
@@ -249,17 +228,13 @@ extern "C" fn receive_v1(id: u32, messages: *const u8, messages_len: usize) {
 extern "C" fn receive_v2(id: u32, batch_id: u64, messages: *const u8, messages_len: usize) -> i32 {
     // SAFETY: the SDK passes the bytes of a buffer that outlives the call.
     let bytes = unsafe { crate::edge::bytes(messages, messages_len) };
-    let (Ok(messages), Some(inbox)) = (
-        postcard::from_bytes(bytes),
-        lock(&INBOXES).get(&id).cloned(),
-    ) else {
+    let (Ok(messages), Some(inbox)) =
+        (postcard::from_bytes(bytes), lock(&INBOXES).get(&id).cloned())
+    else {
         return INVALID;
     };
     let answer = inbox.answer.swap(OK, Ordering::AcqRel);
-    match inbox.batches.send(Batch {
-        id: batch_id,
-        messages,
-    }) {
+    match inbox.batches.send(Batch { id: batch_id, messages }) {
         Ok(()) => answer,
         Err(_) => INVALID,
     }
@@ -287,27 +262,15 @@ impl<T: Source + Debug + 'static> MockSource<T> {
     {
         let (sender, batches) = mpsc::channel();
         let answer = Arc::new(AtomicI32::new(OK));
-        let host = Self {
-            id: next_id(),
-            sources: Instances::new(),
-            batches,
-            answer: answer.clone(),
-        };
-        lock(&INBOXES).insert(
-            host.id,
-            Inbox {
-                batches: sender,
-                answer,
-            },
-        );
-        let (pointer, length) = state.map_or((std::ptr::null(), 0), |state| {
-            (state.0.as_ptr(), state.0.len())
-        });
+        let host =
+            Self { id: next_id(), sources: Instances::new(), batches, answer: answer.clone() };
+        lock(&INBOXES).insert(host.id, Inbox { batches: sender, answer });
+        let (pointer, length) =
+            state.map_or((std::ptr::null(), 0), |state| (state.0.as_ptr(), state.0.len()));
         // SAFETY: the pointers are those of `config` and `state`.
         let code = unsafe {
             let (config, config_len) = (config.as_ptr(), config.len());
-            host.sources
-                .open(host.id, config, config_len, pointer, length, record, new)
+            host.sources.open(host.id, config, config_len, pointer, length, record, new)
         };
         match code {
             OK => Ok(host),
@@ -336,8 +299,7 @@ impl<T: Source + Debug + 'static> MockSource<T> {
     ///
     /// When none comes in time.
     pub fn next_batch(&self) -> Batch {
-        self.batch_within(PATIENCE)
-            .expect("the source should have produced a batch")
+        self.batch_within(PATIENCE).expect("the source should have produced a batch")
     }
 
     /// Waits for the next batch that long.

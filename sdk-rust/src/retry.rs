@@ -33,11 +33,7 @@ struct Circuit {
 impl CircuitBreaker {
     /// Opens for `cool_down` after `threshold` failures in a row.
     pub fn new(threshold: u32, cool_down: Duration) -> Self {
-        Self {
-            threshold,
-            cool_down,
-            circuit: Mutex::default(),
-        }
+        Self { threshold, cool_down, circuit: Mutex::default() }
     }
 
     /// Notes a success: the count of failures is 0 again.
@@ -92,9 +88,7 @@ pub fn jitter(base: Duration) -> Duration {
     if spread == 0 {
         return base;
     }
-    Duration::from_millis(fastrand::u64(
-        millis - spread..=millis.saturating_add(spread),
-    ))
+    Duration::from_millis(fastrand::u64(millis - spread..=millis.saturating_add(spread)))
 }
 
 /// `base` doubled `attempt` times, `max_delay` at most.
@@ -134,22 +128,13 @@ impl HttpRetryMiddleware {
         max_delay: Duration,
         log_prefix: &'static str,
     ) -> Self {
-        Self {
-            max_attempts: max_retries,
-            retry_delay,
-            max_delay,
-            log_prefix,
-        }
+        Self { max_attempts: max_retries, retry_delay, max_delay, log_prefix }
     }
 
     fn pause_after(&self, attempt: u32, result: &reqwest_middleware::Result<Response>) -> Duration {
         let asked_for = result.as_ref().ok().and_then(asked_pause);
         asked_for.unwrap_or_else(|| {
-            jitter(exponential_backoff(
-                self.retry_delay,
-                attempt,
-                self.max_delay,
-            ))
+            jitter(exponential_backoff(self.retry_delay, attempt, self.max_delay))
         })
     }
 }
@@ -179,10 +164,7 @@ impl Middleware for HttpRetryMiddleware {
                 ));
             };
             let pause = self.pause_after(attempt, &result);
-            warn!(
-                "{}: attempt {attempt} failed, next in {pause:?}: {reason}",
-                self.log_prefix
-            );
+            warn!("{}: attempt {attempt} failed, next in {pause:?}: {reason}", self.log_prefix);
             sleep(pause).await;
             request = repeat;
         }
@@ -218,12 +200,7 @@ pub fn build_retry_client(
     log_prefix: &'static str,
 ) -> ClientWithMiddleware {
     ClientBuilder::new(client)
-        .with(HttpRetryMiddleware::new(
-            max_retries,
-            retry_delay,
-            max_delay,
-            log_prefix,
-        ))
+        .with(HttpRetryMiddleware::new(max_retries, retry_delay, max_delay, log_prefix))
         .build()
 }
 
@@ -249,23 +226,16 @@ pub async fn check_connectivity(
     connector_label: &str,
 ) -> Result<(), Error> {
     let answer = client.get(url).send().await;
-    let status = answer
-        .map_err(|error| unreachable_service(connector_label, &error))?
-        .status();
+    let status = answer.map_err(|error| unreachable_service(connector_label, &error))?.status();
     if status.is_success() {
         Ok(())
     } else {
-        Err(unreachable_service(
-            connector_label,
-            &format!("the service answered {status}"),
-        ))
+        Err(unreachable_service(connector_label, &format!("the service answered {status}")))
     }
 }
 
 fn unreachable_service(connector_label: &str, reason: &dyn std::fmt::Display) -> Error {
-    Error::Connection(format!(
-        "{connector_label}: connectivity check failed: {reason}"
-    ))
+    Error::Connection(format!("{connector_label}: connectivity check failed: {reason}"))
 }
 
 /// Asks several times, with a growing pause between.

@@ -33,10 +33,7 @@ pub struct SinkContainer<T: Sink + Debug> {
 impl<T: Sink + Debug> SinkContainer<T> {
     /// A place for the instance `id`.
     pub const fn new(id: u32) -> Self {
-        Self {
-            id,
-            sink: Lifecycle::Empty,
-        }
+        Self { id, sink: Lifecycle::Empty }
     }
 
     /// Makes the sink from its configuration and opens it.
@@ -193,14 +190,7 @@ impl<T: Sink + Debug> Instances<SinkContainer<T>> {
         self.read(id, |sink| {
             // SAFETY: the caller promises it.
             unsafe {
-                sink.consume(
-                    topic,
-                    topic_len,
-                    metadata,
-                    metadata_len,
-                    messages,
-                    messages_len,
-                )
+                sink.consume(topic, topic_len, metadata, metadata_len, messages, messages_len)
             }
         })
     }

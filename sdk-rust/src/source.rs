@@ -103,12 +103,7 @@ pub struct SourceContainer<T: Source + Debug> {
 impl<T: Source + Debug + 'static> SourceContainer<T> {
     /// A place for the instance `id`.
     pub const fn new(id: u32) -> Self {
-        Self {
-            id,
-            source: Lifecycle::Empty,
-            task: None,
-            policy: Policy::DEFAULT,
-        }
+        Self { id, source: Lifecycle::Empty, task: None, policy: Policy::DEFAULT }
     }
 
     /// Makes the source from its configuration and state, and opens it.
@@ -156,8 +151,7 @@ impl<T: Source + Debug + 'static> SourceContainer<T> {
             if let Some(task) = self.task.take() {
                 task.stop();
             }
-            self.source
-                .close(self.id, async |source| sole_owner(source).close().await)
+            self.source.close(self.id, async |source| sole_owner(source).close().await)
         })
     }
 
@@ -191,12 +185,7 @@ impl<T: Source + Debug + 'static> SourceContainer<T> {
             return INVALID;
         }
         edge::guard(|| {
-            self.task = Some(PollTask::start(
-                self.id,
-                Arc::clone(source),
-                sender,
-                self.policy,
-            ));
+            self.task = Some(PollTask::start(self.id, Arc::clone(source), sender, self.policy));
             edge::OK
         })
     }

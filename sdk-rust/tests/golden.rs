@@ -33,13 +33,8 @@ fn cases(file: &str) -> Option<Vec<Value>> {
 
 fn folder_in_tree() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let candidates = package
-        .ancestors()
-        .map(|folder| folder.join("testdata/golden"));
-    candidates
-        .into_iter()
-        .find(|folder| folder.is_dir())
-        .expect("the tree has testdata/golden")
+    let candidates = package.ancestors().map(|folder| folder.join("testdata/golden"));
+    candidates.into_iter().find(|folder| folder.is_dir()).expect("the tree has testdata/golden")
 }
 
 /// Some cases need what only upstream's HEAD has.
@@ -68,26 +63,12 @@ fn check_all(file: &str, operations: &[&str], check: impl Fn(&Value) -> Result<(
 
 #[test]
 fn there_are_golden_cases() {
-    let files = [
-        "postcard.json",
-        "headers_by_generation.json",
-        "codecs.json",
-        "misc.json",
-    ];
-    assert!(
-        files
-            .iter()
-            .filter_map(|file| cases(file))
-            .any(|cases| !cases.is_empty())
-    );
+    let files = ["postcard.json", "headers_by_generation.json", "codecs.json", "misc.json"];
+    assert!(files.iter().filter_map(|file| cases(file)).any(|cases| !cases.is_empty()));
 }
 
 fn equal<T: PartialEq + std::fmt::Debug>(got: T, wanted: T) -> Result<(), String> {
-    if got == wanted {
-        Ok(())
-    } else {
-        Err(format!("got {got:?}, wanted {wanted:?}"))
-    }
+    if got == wanted { Ok(()) } else { Err(format!("got {got:?}, wanted {wanted:?}")) }
 }
 
 fn text(value: &Value) -> &str {
@@ -197,12 +178,7 @@ impl Golden for Headers {
             let ((key_kind, key), (kind, value)) = (field(&entry["key"]), field(&entry["value"]));
             (read_field(&key_kind, &key), read_field(&kind, &value))
         };
-        value
-            .as_array()
-            .expect("headers are a list")
-            .iter()
-            .map(entry)
-            .collect()
+        value.as_array().expect("headers are a list").iter().map(entry).collect()
     }
     fn write(&self) -> Value {
         let entry = |(key, value)| json!({ "key": write_field(key), "value": write_field(value) });
@@ -212,10 +188,7 @@ impl Golden for Headers {
 
 impl Golden for TopicMetadata {
     fn read(value: &Value) -> Self {
-        Self {
-            stream: Golden::read(&value["stream"]),
-            topic: Golden::read(&value["topic"]),
-        }
+        Self { stream: Golden::read(&value["stream"]), topic: Golden::read(&value["topic"]) }
     }
     fn write(&self) -> Value {
         json!({ "stream": self.stream, "topic": self.topic })
@@ -271,10 +244,7 @@ impl Golden for RawMessage {
 
 impl Golden for RawMessages {
     fn read(value: &Value) -> Self {
-        Self {
-            schema: Golden::read(&value["schema"]),
-            messages: read_list(&value["messages"]),
-        }
+        Self { schema: Golden::read(&value["schema"]), messages: read_list(&value["messages"]) }
     }
     fn write(&self) -> Value {
         json!({ "schema": self.schema.write(), "messages": write_list(&self.messages) })
@@ -322,11 +292,7 @@ impl Golden for ProducedMessages {
 }
 
 fn read_list<T: Golden>(list: &Value) -> Vec<T> {
-    list.as_array()
-        .expect("a list")
-        .iter()
-        .map(T::read)
-        .collect()
+    list.as_array().expect("a list").iter().map(T::read).collect()
 }
 
 fn write_list<T: Golden>(list: &[T]) -> Value {
@@ -337,31 +303,27 @@ fn write_list<T: Golden>(list: &[T]) -> Value {
 
 #[test]
 fn wire_structures_have_the_golden_bytes() {
-    check_all(
-        "postcard.json",
-        &["pc_encode", "pc_decode"],
-        |case| match text(&case["type"]) {
-            "u32" => check_wire::<u32>(case),
-            "u64" => check_wire::<u64>(case),
-            "u128" => check_wire::<u128>(case),
-            "Option<u64>" => check_wire::<Option<u64>>(case),
-            "Option<u128>" => check_wire::<Option<u128>>(case),
-            "String" => check_wire::<String>(case),
-            // The state is a byte vector in a wrapper without bytes of its own.
-            "bytes" | "ConnectorState" => check_wire::<ConnectorState>(case),
-            "Option<ConnectorState>" => check_wire::<Option<ConnectorState>>(case),
-            "Schema" => check_wire::<Schema>(case),
-            "HeaderKind" => check_wire::<HeaderKind>(case),
-            "Headers" => check_wire::<Headers>(case),
-            "TopicMetadata" => check_wire::<TopicMetadata>(case),
-            "MessagesMetadata" => check_wire::<MessagesMetadata>(case),
-            "RawMessage" => check_wire::<RawMessage>(case),
-            "RawMessages" => check_wire::<RawMessages>(case),
-            "ProducedMessage" => check_wire::<ProducedMessage>(case),
-            "ProducedMessages" => check_wire::<ProducedMessages>(case),
-            other => Err(format!("the type {other} is not known here")),
-        },
-    );
+    check_all("postcard.json", &["pc_encode", "pc_decode"], |case| match text(&case["type"]) {
+        "u32" => check_wire::<u32>(case),
+        "u64" => check_wire::<u64>(case),
+        "u128" => check_wire::<u128>(case),
+        "Option<u64>" => check_wire::<Option<u64>>(case),
+        "Option<u128>" => check_wire::<Option<u128>>(case),
+        "String" => check_wire::<String>(case),
+        // The state is a byte vector in a wrapper without bytes of its own.
+        "bytes" | "ConnectorState" => check_wire::<ConnectorState>(case),
+        "Option<ConnectorState>" => check_wire::<Option<ConnectorState>>(case),
+        "Schema" => check_wire::<Schema>(case),
+        "HeaderKind" => check_wire::<HeaderKind>(case),
+        "Headers" => check_wire::<Headers>(case),
+        "TopicMetadata" => check_wire::<TopicMetadata>(case),
+        "MessagesMetadata" => check_wire::<MessagesMetadata>(case),
+        "RawMessage" => check_wire::<RawMessage>(case),
+        "RawMessages" => check_wire::<RawMessages>(case),
+        "ProducedMessage" => check_wire::<ProducedMessage>(case),
+        "ProducedMessages" => check_wire::<ProducedMessages>(case),
+        other => Err(format!("the type {other} is not known here")),
+    });
 }
 
 fn check_wire<T: Golden>(case: &Value) -> Result<(), String> {
@@ -373,10 +335,7 @@ fn check_wire<T: Golden>(case: &Value) -> Result<(), String> {
 
 fn check_encoding<T: Golden>(case: &Value) -> Result<(), String> {
     let value = T::read(&case["value"]);
-    equal(
-        to_hex(&postcard::to_stdvec(&value).unwrap()).as_str(),
-        text(&case["hex"]),
-    )?;
+    equal(to_hex(&postcard::to_stdvec(&value).unwrap()).as_str(), text(&case["hex"]))?;
     let Some(decoded) = case.get("decoded") else {
         return Ok(());
     };
@@ -386,10 +345,7 @@ fn check_encoding<T: Golden>(case: &Value) -> Result<(), String> {
 
 fn check_decoding<T: Golden>(case: &Value) -> Result<(), String> {
     let (bytes, expected) = (from_hex(&case["hex"]), expected(case));
-    match (
-        postcard::take_from_bytes::<T>(&bytes),
-        text(&expected["status"]),
-    ) {
+    match (postcard::take_from_bytes::<T>(&bytes), text(&expected["status"])) {
         (Ok((value, rest)), "ok") => {
             equal(&value.write(), &expected["value"])?;
             equal(&json!(rest.len()), &expected["trailing_bytes"])
@@ -401,21 +357,14 @@ fn check_decoding<T: Golden>(case: &Value) -> Result<(), String> {
 
 #[test]
 fn headers_have_the_bytes_of_this_generation() {
-    let bytes_of = if cfg!(level_head) {
-        "hex_iggy_common_0_11_0_edge_4"
-    } else {
-        "hex_iggy_common_0_10_0"
-    };
-    check_all(
-        "headers_by_generation.json",
-        &["headers_by_generation"],
-        |case| {
-            let key = HeaderKey::try_from(text(&case["key"])).map_err(|e| e.to_string())?;
-            let value = read_field(&case["value_kind"], &from_hex(&case["value_hex"]));
-            let bytes = postcard::to_stdvec(&Headers::from([(key, value)])).unwrap();
-            equal(to_hex(&bytes).as_str(), text(&case[bytes_of]))
-        },
-    );
+    let bytes_of =
+        if cfg!(level_head) { "hex_iggy_common_0_11_0_edge_4" } else { "hex_iggy_common_0_10_0" };
+    check_all("headers_by_generation.json", &["headers_by_generation"], |case| {
+        let key = HeaderKey::try_from(text(&case["key"])).map_err(|e| e.to_string())?;
+        let value = read_field(&case["value_kind"], &from_hex(&case["value_hex"]));
+        let bytes = postcard::to_stdvec(&Headers::from([(key, value)])).unwrap();
+        equal(to_hex(&bytes).as_str(), text(&case[bytes_of]))
+    });
 }
 
 // ---- Payloads -----------------------------------------------------------------------------------
@@ -469,20 +418,14 @@ fn payloads_become_the_golden_bytes() {
     check_all("codecs.json", &["payload_into_vec"], |case| {
         let payload = read_payload(&case["payload"]);
         equal(payload.try_to_bytes(), payload.clone().try_into_vec())?;
-        equal(
-            &json!(to_hex(&payload.try_into_vec().unwrap())),
-            &expected(case)["hex"],
-        )
+        equal(&json!(to_hex(&payload.try_into_vec().unwrap())), &expected(case)["hex"])
     });
 }
 
 #[test]
 fn payloads_are_shown_as_upstream_shows_them() {
     check_all("codecs.json", &["payload_display"], |case| {
-        equal(
-            &json!(read_payload(&case["payload"]).to_string()),
-            &expected(case)["text"],
-        )
+        equal(&json!(read_payload(&case["payload"]).to_string()), &expected(case)["text"])
     });
 }
 
@@ -507,10 +450,7 @@ fn states_are_messagepack_and_come_back() {
     check_all("misc.json", &["state_msgpack"], |case| {
         let state = ConnectorState::serialize(&case["value"], "golden", 1).ok_or("no state")?;
         equal(&state.write(), &expected(case)["hex"])?;
-        equal(
-            state.deserialize::<Value>("golden", 1).as_ref(),
-            Some(&case["value"]),
-        )
+        equal(state.deserialize::<Value>("golden", 1).as_ref(), Some(&case["value"]))
     });
 }
 
@@ -562,7 +502,5 @@ fn errors_have_the_texts_of_upstream() {
     let described =
         |error: &Error| json!({ "variant": variant(error), "message": error.to_string() });
     let described: Value = errors.iter().map(described).collect();
-    check_all("misc.json", &["error_display"], |case| {
-        equal(&described, &expected(case)["errors"])
-    });
+    check_all("misc.json", &["error_display"], |case| equal(&described, &expected(case)["errors"]));
 }

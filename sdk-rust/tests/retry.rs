@@ -24,16 +24,10 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// The thread returns how many bodies it got, so a test also sees what was not asked.
 fn service(answers: &'static [&'static str]) -> (Url, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap())
-        .parse()
-        .unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let serve = move || {
-        let connections = answers
-            .iter()
-            .map(|answer| (answer, listener.accept().unwrap().0));
-        connections
-            .map(|(answer, connection)| exchange(connection, answer))
-            .collect()
+        let connections = answers.iter().map(|answer| (answer, listener.accept().unwrap().0));
+        connections.map(|(answer, connection)| exchange(connection, answer)).collect()
     };
     (url, std::thread::spawn(serve))
 }
@@ -78,10 +72,7 @@ async fn a_permanent_answer_is_returned_at_once() {
 #[tokio::test]
 async fn the_number_of_attempts_includes_the_first() {
     let (url, service) = service(&["500 No", "500 No"]);
-    assert_eq!(
-        post(url, 2, MILLI).await.unwrap(),
-        StatusCode::INTERNAL_SERVER_ERROR
-    );
+    assert_eq!(post(url, 2, MILLI).await.unwrap(), StatusCode::INTERNAL_SERVER_ERROR);
     service.join().unwrap();
 }
 
@@ -126,17 +117,9 @@ impl http_body::Body for UnrepeatableBody {
 async fn connectivity_is_a_get_that_is_answered_with_success() {
     let (url, service) = service(&["200 OK", "404 Not found"]);
     let client = Client::new();
-    assert_eq!(
-        check_connectivity(&client, url.clone(), "test").await,
-        Ok(())
-    );
-    let error = check_connectivity(&client, url.clone(), "test")
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(&error, Error::Connection(reason) if reason.contains("404")),
-        "{error}"
-    );
+    assert_eq!(check_connectivity(&client, url.clone(), "test").await, Ok(()));
+    let error = check_connectivity(&client, url.clone(), "test").await.unwrap_err();
+    assert!(matches!(&error, Error::Connection(reason) if reason.contains("404")), "{error}");
     service.join().unwrap();
     let gone = check_connectivity(&client, url, "test").await;
     assert!(matches!(gone, Err(Error::Connection(_))), "{gone:?}");
@@ -178,10 +161,7 @@ async fn the_circuit_opens_after_failures_in_a_row_and_closes_after_the_cool_dow
 
 #[test]
 fn durations_are_read_and_what_cannot_be_read_is_a_second() {
-    assert_eq!(
-        parse_duration(Some("1m 30s"), "1h"),
-        Duration::from_secs(90)
-    );
+    assert_eq!(parse_duration(Some("1m 30s"), "1h"), Duration::from_secs(90));
     assert_eq!(parse_duration(None, "250ms"), Duration::from_millis(250));
     assert_eq!(parse_duration(Some("soon"), "1h"), Duration::from_secs(1));
     assert_eq!(parse_duration(None, "later"), Duration::from_secs(1));
@@ -218,16 +198,7 @@ fn retry_after_is_read_as_seconds() {
 
 #[test]
 fn too_many_requests_and_server_errors_are_transient() {
-    for (status, transient) in [
-        (429, true),
-        (500, true),
-        (503, true),
-        (400, false),
-        (200, false),
-    ] {
-        assert_eq!(
-            is_transient_status(StatusCode::from_u16(status).unwrap()),
-            transient
-        );
+    for (status, transient) in [(429, true), (500, true), (503, true), (400, false), (200, false)] {
+        assert_eq!(is_transient_status(StatusCode::from_u16(status).unwrap()), transient);
     }
 }

@@ -66,10 +66,7 @@ impl Sink for Obedient {
         }
         let first = self.calls.fetch_add(1, Ordering::Relaxed) == 0;
         obey(if first { &self.orders.consume } else { "" })?;
-        let topic = TopicMetadata {
-            stream: topic.stream.clone(),
-            topic: topic.topic.clone(),
-        };
+        let topic = TopicMetadata { stream: topic.stream.clone(), topic: topic.topic.clone() };
         self.consumed.send((topic, metadata, messages)).unwrap();
         Ok(())
     }
@@ -83,12 +80,7 @@ fn open(config: &str) -> Result<(MockSink<Obedient>, Consumed), i32> {
     let (sender, consumed) = mpsc::unbounded_channel();
     let new = |_id: u32, orders: Orders| {
         obey(&orders.new).unwrap();
-        Obedient {
-            orders,
-            consumed: sender,
-            calls: Arc::default(),
-            meeting: Barrier::new(2),
-        }
+        Obedient { orders, consumed: sender, calls: Arc::default(), meeting: Barrier::new(2) }
     };
     MockSink::open(new, config).map(|sink| (sink, consumed))
 }
@@ -108,21 +100,12 @@ fn raw(offset: u64, headers: &[u8], payload: &[u8]) -> RawMessage {
 #[test]
 fn a_batch_reaches_the_sink_as_the_host_gave_it() {
     let (sink, mut consumed) = open("{}").unwrap();
-    assert_eq!(
-        sink.consume("stream", "topic", Schema::Json, &[br#"{"a":1}"#, b"2"]),
-        OK
-    );
+    assert_eq!(sink.consume("stream", "topic", Schema::Json, &[br#"{"a":1}"#, b"2"]), OK);
 
     let (topic, metadata, messages) = consumed.try_recv().unwrap();
-    assert_eq!(
-        (topic.stream.as_str(), topic.topic.as_str()),
-        ("stream", "topic")
-    );
+    assert_eq!((topic.stream.as_str(), topic.topic.as_str()), ("stream", "topic"));
     assert_eq!((metadata.partition_id, metadata.current_offset), (1, 1));
-    let payloads: Vec<_> = messages
-        .iter()
-        .map(|m| m.payload.try_to_bytes().unwrap())
-        .collect();
+    let payloads: Vec<_> = messages.iter().map(|m| m.payload.try_to_bytes().unwrap()).collect();
     assert_eq!(payloads, [br#"{"a":1}"#.to_vec(), b"2".to_vec()]);
     assert_eq!(sink.close(), OK);
 }
@@ -130,19 +113,9 @@ fn a_batch_reaches_the_sink_as_the_host_gave_it() {
 #[test]
 fn the_schema_of_the_metadata_counts_not_that_of_the_messages() {
     let (sink, mut consumed) = open("{}").unwrap();
-    let topic = TopicMetadata {
-        stream: "s".to_owned(),
-        topic: "t".to_owned(),
-    };
-    let metadata = MessagesMetadata {
-        partition_id: 0,
-        current_offset: 0,
-        schema: Schema::Text,
-    };
-    let messages = RawMessages {
-        schema: Schema::Json,
-        messages: vec![raw(0, &[], b"{not json")],
-    };
+    let topic = TopicMetadata { stream: "s".to_owned(), topic: "t".to_owned() };
+    let metadata = MessagesMetadata { partition_id: 0, current_offset: 0, schema: Schema::Text };
+    let messages = RawMessages { schema: Schema::Json, messages: vec![raw(0, &[], b"{not json")] };
     assert_eq!(sink.consume_batch(&topic, &metadata, &messages), OK);
 
     let (_, _, messages) = consumed.try_recv().unwrap();
@@ -152,35 +125,16 @@ fn the_schema_of_the_metadata_counts_not_that_of_the_messages() {
 #[test]
 fn a_message_that_cannot_be_read_is_skipped_with_a_log_record() {
     let (sink, mut consumed) = open("{}").unwrap();
-    let topic = TopicMetadata {
-        stream: "s".to_owned(),
-        topic: "t".to_owned(),
-    };
-    let metadata = MessagesMetadata {
-        partition_id: 0,
-        current_offset: 0,
-        schema: Schema::Json,
-    };
-    let broken = [
-        raw(4711, &[], b"{"),
-        raw(4712, b"\xff", b"{}"),
-        raw(4713, b"\x00", b"{}"),
-    ];
-    let messages = RawMessages {
-        schema: Schema::Json,
-        messages: broken.into(),
-    };
+    let topic = TopicMetadata { stream: "s".to_owned(), topic: "t".to_owned() };
+    let metadata = MessagesMetadata { partition_id: 0, current_offset: 0, schema: Schema::Json };
+    let broken = [raw(4711, &[], b"{"), raw(4712, b"\xff", b"{}"), raw(4713, b"\x00", b"{}")];
+    let messages = RawMessages { schema: Schema::Json, messages: broken.into() };
     assert_eq!(sink.consume_batch(&topic, &metadata, &messages), OK);
 
     let (_, _, messages) = consumed.try_recv().unwrap();
     let offsets: Vec<_> = messages.iter().map(|message| message.offset).collect();
     assert_eq!(offsets, [4713]);
-    assert!(
-        messages[0]
-            .headers
-            .as_ref()
-            .is_some_and(|headers| headers.is_empty())
-    );
+    assert!(messages[0].headers.as_ref().is_some_and(|headers| headers.is_empty()));
     wait_for_log("offset 4711");
     wait_for_log("offset 4712");
 }
@@ -225,21 +179,12 @@ fn a_panic_becomes_a_code_and_a_log_record_with_its_place() {
 
     let (sink, _consumed) = open(r#"{"consume": "panic in consume"}"#).unwrap();
     assert_eq!(sink.consume("s", "t", Schema::Raw, &[b"x"]), INVALID);
-    assert_eq!(
-        sink.consume("s", "t", Schema::Raw, &[b"x"]),
-        OK,
-        "the sink is still there"
-    );
+    assert_eq!(sink.consume("s", "t", Schema::Raw, &[b"x"]), OK, "the sink is still there");
 
     let (sink, _consumed) = open(r#"{"close": "panic in close"}"#).unwrap();
     assert_eq!(sink.close(), INVALID);
 
-    for panic in [
-        "panic in new",
-        "panic in open",
-        "panic in consume",
-        "panic in close",
-    ] {
+    for panic in ["panic in new", "panic in open", "panic in consume", "panic in close"] {
         let record = wait_for_log(panic);
         assert!(record.message.contains("tests/sink.rs:"), "{record:?}");
         assert_eq!(record.level, 4);

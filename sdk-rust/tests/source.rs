@@ -36,14 +36,8 @@ struct Orders {
 
 impl Counter {
     fn new(id: u32, orders: Orders, state: Option<ConnectorState>) -> Self {
-        let count = state
-            .and_then(|state| state.deserialize("counter", id))
-            .unwrap_or_default();
-        Self {
-            orders,
-            count: AtomicU64::new(count),
-            results: Mutex::default(),
-        }
+        let count = state.and_then(|state| state.deserialize("counter", id)).unwrap_or_default();
+        Self { orders, count: AtomicU64::new(count), results: Mutex::default() }
     }
 }
 
@@ -113,14 +107,8 @@ fn batches_are_numbered_from_1_and_one_is_in_flight() {
     let source = started("{}");
     for id in 1..=3 {
         let batch = source.next_batch();
-        assert_eq!(
-            (batch.id, payload(&batch.messages)),
-            (id, id.to_string().as_str())
-        );
-        assert!(
-            source.batch_within(A_WHILE).is_none(),
-            "a second batch in flight"
-        );
+        assert_eq!((batch.id, payload(&batch.messages)), (id, id.to_string().as_str()));
+        assert!(source.batch_within(A_WHILE).is_none(), "a second batch in flight");
         assert_eq!(source.report(id, Ack), OK);
     }
     assert_eq!(source.close(), OK);
@@ -157,11 +145,7 @@ fn a_result_of_another_batch_changes_nothing() {
     let batch = source.next_batch();
     assert_eq!(source.report(batch.id + 1, Ack), INVALID);
     assert_eq!(source.report(batch.id, Ack), OK);
-    assert_eq!(
-        source.report(batch.id, Ack),
-        INVALID,
-        "it has had its result"
-    );
+    assert_eq!(source.report(batch.id, Ack), INVALID, "it has had its result");
 }
 
 #[test]
@@ -199,10 +183,7 @@ fn a_refused_batch_is_a_nack_without_result() {
 #[test]
 fn a_source_that_fails_at_a_result_ends() {
     for (config, logged) in [
-        (
-            r#"{"result": "fail"}"#,
-            "could not apply Ack: Storage error: fail",
-        ),
+        (r#"{"result": "fail"}"#, "could not apply Ack: Storage error: fail"),
         (r#"{"result": "panic at result"}"#, "panic at result"),
     ] {
         let source = started(config);
@@ -274,10 +255,7 @@ fn in_generation_1_each_batch_handed_over_counts_as_acknowledged() {
     let mut source = MockSource::open(Counter::new, r#"{"result": "fail"}"#, None).unwrap();
     assert_eq!(source.start_v1(), OK);
     source.next_batch();
-    assert!(
-        source.batch_within(A_WHILE).is_none(),
-        "it failed to apply the Ack, so it ended"
-    );
+    assert!(source.batch_within(A_WHILE).is_none(), "it failed to apply the Ack, so it ended");
 
     let mut source = MockSource::open(Counter::new, "{}", None).unwrap();
     assert_eq!(source.start_v1(), OK);

@@ -69,11 +69,7 @@ struct Pending {
 
 impl Delivery {
     pub(crate) fn new(id: u32, policy: Policy) -> Self {
-        Self {
-            id,
-            policy,
-            progress: Mutex::default(),
-        }
+        Self { id, policy, progress: Mutex::default() }
     }
 
     /// Notes a batch that is about to be sent. Its result may arrive before `send` returns.
@@ -96,10 +92,7 @@ impl Delivery {
         batch_id: u64,
         result: SourceBatchResult,
     ) -> bool {
-        let pending = self
-            .lock()
-            .pending
-            .take_if(|pending| pending.batch_id == batch_id);
+        let pending = self.lock().pending.take_if(|pending| pending.batch_id == batch_id);
         let Some(pending) = pending else {
             warn!(
                 "source with id {} got a result for batch {batch_id}, which is not pending",
@@ -116,10 +109,7 @@ impl Delivery {
         match edge::catch(source.on_batch_result(result)).await {
             Ok(Ok(())) => self.count(result),
             Ok(Err(error)) => {
-                error!(
-                    "source with id {} ends, it could not apply {result:?}: {error}",
-                    self.id
-                );
+                error!("source with id {} ends, it could not apply {result:?}: {error}", self.id);
                 Next::Stop
             }
             Err(Panicked) => {
@@ -142,17 +132,11 @@ impl Delivery {
             return Next::Poll;
         }
         if nacks >= self.policy.max_nacks {
-            error!(
-                "source with id {} ends after {nacks} Nacks in a row",
-                self.id
-            );
+            error!("source with id {} ends after {nacks} Nacks in a row", self.id);
             return Next::Stop;
         }
         let pause = self.policy.pause_after(nacks);
-        warn!(
-            "source with id {} got Nack {nacks} in a row, it polls again in {pause:?}",
-            self.id
-        );
+        warn!("source with id {} got Nack {nacks} in a row, it polls again in {pause:?}", self.id);
         Next::PollAfter(pause)
     }
 

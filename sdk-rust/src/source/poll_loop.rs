@@ -44,11 +44,7 @@ impl PollTask {
             panics: 0,
         };
         let running = get_runtime().spawn(poll_loop.run());
-        Self {
-            delivery,
-            stop,
-            running,
-        }
+        Self { delivery, stop, running }
     }
 
     /// Ends the loop: a poll in progress is broken off, a batch without result is Nacked.
@@ -67,11 +63,7 @@ impl PollTask {
         }
         let applied = result.unwrap_or(SourceBatchResult::Nack);
         let going_on = get_runtime().block_on(self.delivery.complete(source, batch_id, applied));
-        if going_on && result.is_ok() {
-            OK
-        } else {
-            INVALID
-        }
+        if going_on && result.is_ok() { OK } else { INVALID }
     }
 }
 
@@ -138,10 +130,7 @@ impl<T: Source> PollLoop<T> {
         let bytes = match batch.encode() {
             Ok(bytes) => bytes,
             Err(error) => {
-                error!(
-                    "source with id {} cannot encode its batch: {error}",
-                    self.id
-                );
+                error!("source with id {} cannot encode its batch: {error}", self.id);
                 return self.apply(SourceBatchResult::Nack).await;
             }
         };
@@ -178,10 +167,7 @@ impl<T: Source> PollLoop<T> {
                 }
             }
         } else {
-            warn!(
-                "the host refused batch {batch_id} of the source with id {}",
-                self.id
-            );
+            warn!("the host refused batch {batch_id} of the source with id {}", self.id);
         }
         if self.delivery.withdraw() {
             self.apply(SourceBatchResult::Nack).await

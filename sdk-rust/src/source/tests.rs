@@ -36,20 +36,12 @@ impl Source for Notes {
     }
 
     async fn poll(&self) -> Result<ProducedMessages, Error> {
-        Ok(ProducedMessages {
-            schema: Schema::Raw,
-            messages: Vec::new(),
-            state: None,
-        })
+        Ok(ProducedMessages { schema: Schema::Raw, messages: Vec::new(), state: None })
     }
 
     async fn on_batch_result(&self, result: SourceBatchResult) -> Result<(), Error> {
         self.results.lock().unwrap().push(result);
-        if self.fails_at_nack && result == Nack {
-            Err(Error::InvalidState)
-        } else {
-            Ok(())
-        }
+        if self.fails_at_nack && result == Nack { Err(Error::InvalidState) } else { Ok(()) }
     }
 
     async fn close(&mut self) -> Result<(), Error> {
@@ -83,22 +75,13 @@ fn an_ack_ends_a_row_of_nacks() {
         apply(&delivery, &source, Nack);
     }
     assert_eq!(apply(&delivery, &source, Ack), Next::Poll);
-    assert_eq!(
-        apply(&delivery, &source, Nack),
-        Next::PollAfter(Duration::from_millis(100))
-    );
+    assert_eq!(apply(&delivery, &source, Nack), Next::PollAfter(Duration::from_millis(100)));
 }
 
 #[test]
 fn a_source_that_cannot_apply_a_result_ends() {
-    let source = Notes {
-        fails_at_nack: true,
-        ..Notes::default()
-    };
-    assert_eq!(
-        apply(&Delivery::new(1, Policy::DEFAULT), &source, Nack),
-        Next::Stop
-    );
+    let source = Notes { fails_at_nack: true, ..Notes::default() };
+    assert_eq!(apply(&Delivery::new(1, Policy::DEFAULT), &source, Nack), Next::Stop);
 }
 
 /// Batch ids that reached the host, of all tests in this process.
@@ -112,20 +95,14 @@ extern "C" fn accept(id: u32, batch_id: u64, _messages: *const u8, _len: usize) 
 fn wait_for_batch(id: u32, batch_id: u64) {
     let deadline = std::time::Instant::now() + Duration::from_secs(30);
     while !SENT.lock().unwrap().contains(&(id, batch_id)) {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "batch {batch_id} did not arrive"
-        );
+        assert!(std::time::Instant::now() < deadline, "batch {batch_id} did not arrive");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 #[test]
 fn a_batch_without_result_is_nacked_in_time_and_its_late_result_refused() {
-    let policy = Policy {
-        result_timeout: Duration::from_millis(20),
-        ..Policy::DEFAULT
-    };
+    let policy = Policy { result_timeout: Duration::from_millis(20), ..Policy::DEFAULT };
     let source = Arc::new(Notes::default());
     let task = PollTask::start(101, source.clone(), Sender::V2(accept), policy);
     wait_for_batch(101, 2);

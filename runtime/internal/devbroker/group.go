@@ -54,7 +54,7 @@ func (g *group) member(c *client) *member {
 	return nil
 }
 
-// join adds a member. Existing assignments stay, except that the most loaded member gives up one partition.
+// join adds a member. Existing assignments stay, except that a member with more than its share gives up one partition.
 func (g *group) join(c *client, partitions []*partition) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,15 +74,22 @@ func (g *group) join(c *client, partitions []*partition) {
 	}
 }
 
-// surplus is the last partition of the most loaded member, or -1 when nobody has more than one.
+// surplus is the last partition of the first member that has more than its share, or -1 when nobody has. What an even
+// share leaves over is granted to the members that joined first.
 func (g *group) surplus() int {
-	surplus, load := -1, 1
+	share, over := len(g.claims)/len(g.members), len(g.claims)%len(g.members)
 	for _, m := range g.members {
-		if owned := g.readable(m); len(owned) > load {
-			surplus, load = owned[len(owned)-1], len(owned)
+		granted := share
+		owned := g.readable(m)
+		if len(owned) > share && over > 0 {
+			granted++
+			over--
+		}
+		if len(owned) > granted {
+			return owned[len(owned)-1]
 		}
 	}
-	return surplus
+	return -1
 }
 
 // readable are the partitions that polls of a member rotate over: those it owns and need not give up.

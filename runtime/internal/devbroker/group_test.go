@@ -95,6 +95,8 @@ func TestLeavingSpreadsThePartitionsEvenly(t *testing.T) {
 	last := join(t, b)
 	last.succeed(LeaveConsumerGroup, groupRequest)
 	equal(t, "partitions of each member", spread(b), []int{2, 2, 2})
+	last.succeed(JoinConsumerGroup, groupRequest)
+	equal(t, "after joining again", spread(b), []int{2, 2, 1, 1})
 }
 
 func TestDisconnectingSpreadsThePartitionsEvenly(t *testing.T) {

@@ -37,11 +37,10 @@ install_rust() {
     nice -n 19 cargo build --quiet --locked --manifest-path $here/rust/Cargo.toml
 }
 
-# The CLI's own login sessions need a keyring of the desktop; no check uses them.
 install_cli() {
     case $("$CACHE/cli/bin/iggy" --version 2>/dev/null || true) in
     *" $CLI"*) ;;
-    *) nice -n 19 cargo install --quiet --locked --debug --no-default-features \
+    *) nice -n 19 cargo install --quiet --locked --debug \
         --root "$CACHE/cli" --version "$CLI" iggy-cli ;;
     esac
 }

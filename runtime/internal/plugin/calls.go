@@ -11,7 +11,7 @@ import (
 
 // Call is a call into a plugin that has not returned yet.
 type Call struct {
-	Kind     Kind      // zero for CallLoad
+	Kind     Kind      // zero for CallLoad, which is of no instance
 	Instance uint32    // 0 for CallLoad
 	Library  string    // absolute path
 	Name     string    // one of the Call constants
@@ -19,13 +19,12 @@ type Call struct {
 }
 
 // callNames gives each call the small number under which callsInProgress keeps it.
-var callNames = [...]string{1: CallLoad, CallOpen, CallHandle, CallConsume, CallBatchResult, CallClose}
+var callNames = [...]string{1: CallOpen, CallHandle, CallConsume, CallBatchResult, CallClose}
 
 type callNumber uint64
 
 const (
-	numberLoad callNumber = iota + 1
-	numberOpen
+	numberOpen callNumber = iota + 1
 	numberHandle
 	numberConsume
 	numberBatchResult

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -35,11 +36,10 @@ type Host struct {
 	logger *slog.Logger
 	cores  int // processors that Go would use by itself
 
-	loading sync.Mutex // held while a library is loaded, which may hang; taken before mu
-	loads   callsInProgress
+	loading sync.Mutex           // held while a library is loaded, which may hang; taken before mu
+	load    atomic.Pointer[Call] // the load in progress
 
 	mu        sync.Mutex
-	loadPath  string              // of the load that is in progress, or was last
 	libraries map[string]*library // by absolute path; changed with both locks held
 	instances map[uint32]*instance
 
@@ -91,7 +91,7 @@ func setTokioWorkers(sources int) {
 
 // LoadSink loads the library that path means (see Resolve), or returns the loaded one.
 func (h *Host) LoadSink(path string) (*SinkLibrary, error) {
-	l, err := h.load(path, KindSink)
+	l, err := h.library(path, KindSink)
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +100,14 @@ func (h *Host) LoadSink(path string) (*SinkLibrary, error) {
 
 // LoadSource loads the library that path means (see Resolve), or returns the loaded one.
 func (h *Host) LoadSource(path string) (*SourceLibrary, error) {
-	l, err := h.load(path, KindSource)
+	l, err := h.library(path, KindSource)
 	if err != nil {
 		return nil, err
 	}
 	return &SourceLibrary{l}, nil
 }
 
-func (h *Host) load(path string, kind Kind) (*library, error) {
+func (h *Host) library(path string, kind Kind) (*library, error) {
 	resolved, foundIn, err := resolve(path)
 	if err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ func (h *Host) loadNew(path string, kind Kind) (*library, error) {
 	if err := info.usableAs(kind); err != nil {
 		return nil, err
 	}
-	h.setLoadPath(path)
-	defer h.loads.begin(numberLoad).end()
+	h.load.Store(&Call{Library: path, Name: CallLoad, Since: time.Now()})
+	defer h.load.Store(nil)
 	l, err := newLibrary(h, info, file)
 	if err != nil {
 		return nil, err
@@ -175,12 +175,6 @@ func (h *Host) gateOf(file os.FileInfo) *gate {
 	return newGate()
 }
 
-func (h *Host) setLoadPath(path string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.loadPath = path
-}
-
 func (h *Host) track(i *instance) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,20 +191,19 @@ func (h *Host) untrack(i *instance) {
 // instance, oldest first.
 func (h *Host) CallsOlderThan(age time.Duration) []Call {
 	h.mu.Lock()
-	instances, loadPath := slices.Collect(maps.Values(h.instances)), h.loadPath
+	instances := slices.Collect(maps.Values(h.instances))
 	h.mu.Unlock()
 
 	var calls []Call
-	add := func(call Call, inProgress *callsInProgress) {
-		var ok bool
-		if call.Name, call.Since, ok = inProgress.oldest(); ok && time.Since(call.Since) >= age {
-			calls = append(calls, call)
+	if load := h.load.Load(); load != nil {
+		calls = append(calls, *load)
+	}
+	for _, i := range instances {
+		if name, since, ok := i.CurrentCall(); ok {
+			calls = append(calls, Call{i.kind, i.id, i.library.info.Path, name, since})
 		}
 	}
-	add(Call{Library: loadPath}, &h.loads)
-	for _, i := range instances {
-		add(Call{Kind: i.kind, Instance: i.id, Library: i.library.info.Path}, &i.calls)
-	}
+	calls = slices.DeleteFunc(calls, func(c Call) bool { return time.Since(c.Since) < age })
 	slices.SortFunc(calls, func(a, b Call) int { return a.Since.Compare(b.Since) })
 	return calls
 }

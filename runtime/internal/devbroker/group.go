@@ -15,11 +15,10 @@ type group struct {
 	id   uint32
 	name string
 
-	mu         sync.Mutex
-	members    []*member // in the order of their ids
-	nextMember uint32
-	claims     []claim // one a partition
-	handOver   time.Duration
+	mu       sync.Mutex
+	members  []*member // in the order of their ids
+	claims   []claim   // one a partition
+	handOver time.Duration
 }
 
 // member is one connection in a group.
@@ -61,8 +60,10 @@ func (g *group) join(c *client, partitions []*partition) {
 	if g.member(c) != nil {
 		return
 	}
-	joiner := &member{id: g.nextMember, client: c}
-	g.nextMember++
+	joiner := &member{client: c}
+	if n := len(g.members); n > 0 {
+		joiner.id = g.members[n-1].id + 1
+	}
 	g.members = append(g.members, joiner)
 	if len(g.members) == 1 {
 		g.spread()

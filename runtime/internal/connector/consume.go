@@ -49,9 +49,10 @@ type consumption struct {
 	pipeline *schema.SinkPipeline
 	consume  func(topic, metadata, messages []byte) int32
 	policy   sinkPolicy
-	onJoined func()
 	valve    *valve
 	verbose  bool
+	// onFirstJoin is called once, between the first join and the first poll.
+	onFirstJoin func(context.Context) error
 
 	topicBlob []byte
 	metaBlob  []byte
@@ -106,7 +107,12 @@ func (c *consumption) session(ctx context.Context, joined func()) error {
 		return err
 	}
 	joined()
-	c.onJoined()
+	if c.onFirstJoin != nil {
+		if err := c.onFirstJoin(ctx); err != nil {
+			return err
+		}
+		c.onFirstJoin = nil
+	}
 	c.status.recover(c.part)
 	for {
 		open, err := c.valve.pass(ctx)

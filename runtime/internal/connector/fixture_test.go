@@ -386,3 +386,5 @@ func (b *logBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+func writeFile(path string, content []byte) error { return os.WriteFile(path, content, 0o644) }

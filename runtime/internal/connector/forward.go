@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/apache/iggy-connect-go/abi/wire"
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
@@ -27,10 +28,12 @@ type producer interface {
 
 // target is one stream entry of a source. Every target gets every message (decision B6).
 type target struct {
-	name        string // stream/topic, for logs
-	producer    producer
-	batchLength int
-	out         iggy.SendBatch
+	name          string // stream/topic, for logs
+	stream, topic string
+	producer      producer
+	batchLength   int
+	key           partitionKey
+	out           iggy.SendBatch
 }
 
 // forwarder is the loop of a source: it takes batches off the queue, prepares and
@@ -47,6 +50,7 @@ type forwarder struct {
 	pipeline  *schema.SourcePipeline
 	targets   []*target
 	saver     *saver
+	letters   *letters   // nil without a dead letter topic
 	handshake *handshake // nil for generation 1
 	linger    time.Duration
 	policy    sourcePolicy
@@ -59,8 +63,9 @@ type forwarder struct {
 
 // sourcePolicy says what happens to messages that cannot be delivered.
 type sourcePolicy struct {
-	rejectBatch bool // on_message_error = "reject_batch" (decision B3)
-	dropRefused bool // on_failure = "drop" (decision B4)
+	rejectBatch bool             // on_message_error = "reject_batch" (decision B3)
+	letterBad   bool             // on_message_error = "dead_letter"
+	onFailure   config.OnFailure // of messages that Iggy refuses for good (decision B4)
 }
 
 // errUndelivered ends a generation 1 instance: a batch of it was not delivered and
@@ -162,6 +167,9 @@ func (f *forwarder) deliver(ctx context.Context, produced int) error {
 		}
 	}
 	f.metrics.Observe(metrics.StageIggySend, time.Since(start))
+	if f.letters != nil {
+		return f.letters.send(ctx)
+	}
 	return nil
 }
 
@@ -170,7 +178,7 @@ func (f *forwarder) deliver(ctx context.Context, produced int) error {
 func (f *forwarder) prepare() (bad int) {
 	start := time.Now()
 	now := uint64(start.UnixMicro())
-	filtered := 0
+	filtered, bytesIn := 0, 0
 	for _, t := range f.targets {
 		t.out.Reset()
 	}
@@ -178,17 +186,22 @@ func (f *forwarder) prepare() (bad int) {
 		b.messages.Rewind()
 		var m wire.ProducedMessage
 		for b.messages.Next(&m) {
+			bytesIn += len(m.Payload)
 			kept, err := f.add(b.messages.Schema, &m, now)
 			switch {
 			case err != nil:
 				bad++
 				f.log.Error("Message is bad and left out", "error", err)
+				if f.policy.letterBad {
+					f.letter(&m, err, now)
+				}
 			case !kept:
 				filtered++
 			}
 		}
 	}
 	f.metrics.Filtered.Add(filtered)
+	f.metrics.BytesIn.Add(bytesIn)
 	f.metrics.Observe(metrics.StagePrepare, time.Since(start))
 	return bad
 }
@@ -216,6 +229,7 @@ func (f *forwarder) add(produced wire.Schema, m *wire.ProducedMessage, now uint6
 		if message.Payload, err = f.pipeline.Encode(i); err != nil {
 			return false, fmt.Errorf("%s: %w", t.name, err)
 		}
+		message.Key = t.key.of(message.Payload, result.Headers)
 		if err := t.out.Append(&message); err != nil {
 			return false, fmt.Errorf("%s: %w", t.name, err)
 		}
@@ -224,22 +238,54 @@ func (f *forwarder) add(produced wire.Schema, m *wire.ProducedMessage, now uint6
 }
 
 // send hands the request to Iggy, waiting as long as Iggy is away. What Iggy
-// refuses for good is dropped where the configuration says so.
+// refuses for good becomes dead letters or is dropped where the configuration says
+// so.
 func (f *forwarder) send(ctx context.Context, t *target, produced int) error {
+	size := t.out.Size()
 	sent, err := t.producer.Send(ctx, &t.out)
 	f.metrics.Sent.Add(sent)
+	f.metrics.BytesOut.Add(size)
 	logBatch(f.log, f.verbose, "Sent messages", "target", t.name, "sent", sent, "messages", produced)
-	var refusal *iggy.Refused
-	if f.policy.dropRefused && errors.As(err, &refusal) && ctx.Err() == nil {
-		f.metrics.Errors.Add(len(refusal.Messages))
-		f.metrics.Lost.Add(len(refusal.Messages))
-		f.log.Error("Iggy refused messages for good, they are dropped", "target", t.name, "error", err)
+	refusal := (*iggy.Refused)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && errors.As(err, &refusal) && f.policy.onFailure != config.FailureStop:
+		f.refused(t, refusal)
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("failed to send to %s: %w", t.name, err)
+	return fmt.Errorf("failed to send to %s: %w", t.name, err)
+}
+
+// refused deals with messages that Iggy never takes.
+func (f *forwarder) refused(t *target, refusal *iggy.Refused) {
+	f.metrics.Errors.Add(len(refusal.Messages))
+	f.log.Error("Iggy refused messages for good", "target", t.name, "error", refusal, "on_failure", f.policy.onFailure)
+	if f.policy.onFailure == config.FailureDrop {
+		f.metrics.Lost.Add(len(refusal.Messages))
+		return
 	}
-	return nil
+	for _, position := range refusal.Messages {
+		m := t.out.Message(position)
+		f.letters.add(&letter{
+			stage: "send", reason: refusal, stream: t.stream, topic: t.topic, attempts: 1,
+			id: m.ID, origin: m.OriginTimestamp, block: m.Headers, payload: m.Payload,
+		})
+	}
+}
+
+// letter makes a dead letter of a message as the plugin produced it.
+func (f *forwarder) letter(m *wire.ProducedMessage, reason error, now uint64) {
+	dead := letter{
+		stage: stageOf(reason), reason: reason, stream: f.targets[0].stream, topic: f.targets[0].topic,
+		id: m.ID, origin: now, payload: m.Payload,
+	}
+	headers, err := f.headers.fromMap(m.Headers)
+	if err == nil {
+		dead.block, err = f.headers.toBlock(headers)
+	}
+	dead.unreadable = err != nil
+	f.letters.add(&dead)
 }
 
 // saveState hands the newest state of the gathered batches to the saver.

@@ -102,11 +102,12 @@ func (m *Manager) add(configured *config.Connector) *connector {
 		env:     &m.env,
 		log:     m.env.Logger.With("connector_key", id.Key, "connector_type", string(id.Kind)),
 		status:  newStatus(),
-		metrics: m.env.Metrics.Sink(id.Key),
 		prepare: func(ctx context.Context) (plan, error) { return m.plan(ctx, id) },
 	}
 	if id.Kind == config.KindSource {
 		c.metrics = m.env.Metrics.Source(id.Key)
+	} else {
+		c.metrics = m.env.Metrics.Sink(id.Key)
 	}
 	info := describe(configured)
 	c.info.Store(&info)

@@ -53,12 +53,13 @@ func planTopics(cfg *config.Sink) ([]sinkTopic, error) {
 				return nil, err
 			}
 			topics = append(topics, sinkTopic{
+				parallelism: int(stream.Parallelism),
 				options: iggy.ConsumerOptions{
 					Stream: stream.Stream, Topic: topic, Group: GroupOf(cfg.Key, stream.ConsumerGroup),
 					BatchLength: int(stream.BatchLength), PollInterval: stream.PollInterval,
 					CommitMode: commitMode(cfg.OffsetCommit), StartFrom: startFrom(&stream),
 				},
-				pipeline: schema.NewSinkPipeline(decoder, transforms),
+				pipeline: func() *schema.SinkPipeline { return schema.NewSinkPipeline(decoder, transforms) },
 			})
 		}
 	}
@@ -102,12 +103,17 @@ func planSource(configured *config.Connector, plugins *plugin.Host) (*sourcePlan
 		pipeline:   pipeline,
 		policy: sourcePolicy{
 			rejectBatch: cfg.OnMessageError == config.MessageRejectBatch,
-			dropRefused: cfg.OnFailure == config.FailureDrop,
+			onFailure:   cfg.OnFailure,
+			letterBad:   cfg.OnMessageError == config.MessageDeadLetter,
 		},
 	}
 	for _, stream := range cfg.Streams {
-		p.streams = append(p.streams, iggy.ProducerOptions{
-			Stream: stream.Stream, Topic: stream.Topic, BatchLength: int(stream.BatchLength),
+		p.streams = append(p.streams, sourceStream{
+			options: iggy.ProducerOptions{
+				Stream: stream.Stream, Topic: stream.Topic, BatchLength: int(stream.BatchLength),
+				Partitioning: partitioning(&stream),
+			},
+			key: newPartitionKey(&stream),
 		})
 		p.linger = max(p.linger, stream.LingerTime)
 	}
@@ -164,7 +170,26 @@ var kinds = map[config.Kind]plugin.Kind{config.KindSink: plugin.KindSink, config
 
 func codecConfig(codec *config.Codec) (schema.Config, error) {
 	kind, err := wire.ParseSchema(codec.Schema)
-	return schema.Config{Schema: kind}, err
+	return schema.Config{
+		Schema:                 kind,
+		ProtoSchemaPath:        codec.ProtoSchemaPath,
+		ProtoIncludePaths:      codec.ProtoIncludePaths,
+		ProtoDescriptorSetPath: codec.ProtoDescriptorSet,
+		ProtoMessageType:       codec.ProtoMessageType,
+		AvroSchemaJSON:         codec.AvroSchemaJSON,
+		AvroSchemaPath:         codec.AvroSchemaPath,
+		AvroLogicalTypes:       avroLogicalTypes(codec.AvroLogicalTypes),
+		FlatBufferSchemaPath:   codec.FlatBufferSchemaPath,
+		FlatBufferRootTable:    codec.FlatBufferRootTable,
+	}, err
+}
+
+// avroLogicalTypes is the codec's word for the configuration's.
+func avroLogicalTypes(configured string) string {
+	if configured == "numbers" {
+		return "number"
+	}
+	return configured
 }
 
 // planTransforms builds the enabled transforms, in the order of the file (decision E8).

@@ -62,6 +62,7 @@ type queue struct {
 	bytes   int    // of waiting
 	closed  bool
 	spare   [][]byte
+	last    time.Time // when the plugin handed something over last, or the queue was made
 }
 
 // uplink tells whether Iggy can be reached.
@@ -80,6 +81,7 @@ func newQueue(bounds bounds, generation plugin.Generation, up uplink, busy func(
 		onTimeout:  onTimeout,
 		stopping:   make(chan struct{}),
 		changed:    make(chan struct{}),
+		last:       time.Now(),
 	}
 }
 
@@ -120,6 +122,7 @@ func (q *queue) copyIn(id uint64, messages []byte) (*batch, error) {
 func (q *queue) put(b *batch) *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.last = time.Now()
 	for !q.closed {
 		if earlier := q.sameAsLast(b); earlier != nil {
 			earlier.id = b.id
@@ -237,6 +240,17 @@ func (q *queue) close() {
 	defer q.mu.Unlock()
 	q.closed = true
 	q.signal()
+}
+
+// silence is how long the plugin has handed nothing over. A plugin that has to wait
+// for room or for a result is not silent.
+func (q *queue) silence() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.current != nil || len(q.waiting) > 0 {
+		q.last = time.Now()
+	}
+	return time.Since(q.last)
 }
 
 // depth is the number of batches without an outcome.

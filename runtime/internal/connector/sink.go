@@ -6,6 +6,7 @@ package connector
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,11 +38,11 @@ type sinkPlan struct {
 	topics     []sinkTopic
 }
 
-// sinkTopic is one topic of a stream entry; each has a consumption loop and a
-// connection of its own.
+// sinkTopic is one topic of a stream entry.
 type sinkTopic struct {
-	options  iggy.ConsumerOptions
-	pipeline *schema.SinkPipeline
+	options     iggy.ConsumerOptions
+	parallelism int                         // members of the group, each with a loop of its own
+	pipeline    func() *schema.SinkPipeline // every loop needs its own
 }
 
 // run opens the plugin and consumes until ctx ends. Then the batch that is being
@@ -69,7 +70,9 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 	dead := newDeadLetters(c, p.config.DeadLetter)
 	defer dead.close()
 	var waiting atomic.Int64
-	waiting.Store(int64(len(p.topics)))
+	for _, topic := range p.topics {
+		waiting.Add(int64(topic.parallelism))
+	}
 	running := func() {
 		c.status.set(StatusRunning)
 		c.log.Info("Sink is running", "id", instance.ID(), "version", instance.Version())
@@ -79,19 +82,23 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 	}
 	var loops sync.WaitGroup
 	for _, topic := range p.topics {
-		var once sync.Once
-		loop := p.consumption(c, instance, topic, dead)
-		loop.onJoined = func() {
-			once.Do(func() {
+		spread := newSpread(c.iggyConfig(), topic)
+		for member := range topic.parallelism {
+			loop := p.consumption(c, instance, topic, member, dead)
+			loop.onFirstJoin = func(ctx context.Context) error {
+				if err := spread.joined(ctx); err != nil {
+					return err
+				}
 				if waiting.Add(-1) == 0 {
 					running()
 				}
+				return nil
+			}
+			loops.Go(func() {
+				defer leave(loop)
+				end(loop.run(live))
 			})
 		}
-		loops.Go(func() {
-			defer leave(loop)
-			end(loop.run(live))
-		})
 	}
 	<-live.Done()
 	c.stopping(ctx)
@@ -99,7 +106,7 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 	return context.Cause(live)
 }
 
-func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTopic, dead *deadLetters) *consumption {
+func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTopic, member int, dead *deadLetters) *consumption {
 	options := topic.options
 	options.OnPollError = func(err error) {
 		c.metrics.Errors.Inc()
@@ -107,10 +114,10 @@ func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTo
 	}
 	loop := &consumption{
 		log: c.log, status: c.status, metrics: c.metrics,
-		part:   "consume " + options.Stream + "/" + options.Topic,
+		part:   fmt.Sprintf("consume %s/%s #%d", options.Stream, options.Topic, member),
 		stream: options.Stream, topic: options.Topic,
 		member:   iggy.NewConsumer(c.iggyConfig(), options),
-		pipeline: topic.pipeline,
+		pipeline: topic.pipeline(),
 		consume:  instance.Consume,
 		policy:   p.policy(),
 		valve:    &c.valve,

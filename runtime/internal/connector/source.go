@@ -24,10 +24,16 @@ type sourcePlan struct {
 	configured *config.Connector
 	config     *config.Source
 	library    *plugin.SourceLibrary
-	streams    []iggy.ProducerOptions
+	streams    []sourceStream
 	pipeline   *schema.SourcePipeline
 	linger     time.Duration
 	policy     sourcePolicy
+}
+
+// sourceStream is one stream entry.
+type sourceStream struct {
+	options iggy.ProducerOptions
+	key     partitionKey
 }
 
 // run opens the plugin with its saved state, forwards what it produces and closes
@@ -54,13 +60,15 @@ func (p *sourcePlan) run(ctx context.Context, c *connector) error {
 
 	targets := p.connect(c)
 	defer disconnect(c.log, targets)
+	dead := newDeadLetters(c, p.config.DeadLetter)
+	defer dead.close()
 	for _, t := range targets {
 		if err := t.producer.Ensure(ctx); err != nil {
 			instance.Close()
 			return fmt.Errorf("Failed to set up source producer: %w", err)
 		}
 	}
-	return p.forward(ctx, c, instance, targets, file)
+	return p.forward(ctx, c, instance, targets, dead, file)
 }
 
 // connect makes a producer for every stream entry.
@@ -68,9 +76,12 @@ func (p *sourcePlan) connect(c *connector) []*target {
 	targets := make([]*target, len(p.streams))
 	for i, s := range p.streams {
 		targets[i] = &target{
-			name:        s.Stream + "/" + s.Topic,
-			producer:    iggy.NewProducer(c.iggyConfig(), s),
-			batchLength: s.BatchLength,
+			name:        s.options.Stream + "/" + s.options.Topic,
+			stream:      s.options.Stream,
+			topic:       s.options.Topic,
+			producer:    iggy.NewProducer(c.iggyConfig(), s.options),
+			batchLength: s.options.BatchLength,
+			key:         s.key,
 		}
 	}
 	return targets
@@ -87,10 +98,13 @@ func disconnect(log *slog.Logger, targets []*target) {
 }
 
 // forward runs an opened instance to its end.
-func (p *sourcePlan) forward(ctx context.Context, c *connector, instance *plugin.Source, targets []*target, file stateFile) error {
+func (p *sourcePlan) forward(ctx context.Context, c *connector, instance *plugin.Source, targets []*target, dead *deadLetters, file stateFile) error {
 	live, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	f := p.forwarder(c, instance, targets, file, end)
+	if dead != nil {
+		f.letters = &letters{deadLetters: dead}
+	}
 	loops := startLoops(f)
 
 	if code := instance.Start(f.queue); code != plugin.CodeOK {
@@ -99,10 +113,28 @@ func (p *sourcePlan) forward(ctx context.Context, c *connector, instance *plugin
 		c.status.set(StatusRunning)
 		c.log.Info("Source is running", "id", instance.ID(), "version", instance.Version(), "generation", instance.Generation())
 	}
-	<-live.Done()
+	p.watch(live, f.queue, end)
 	c.stopping(ctx)
 	p.drain(c, instance, f.queue, loops)
 	return context.Cause(live)
+}
+
+// watch waits until the instance is over. A source that has handed nothing over for
+// silent_after is: a panic inside a Rust plugin's poll leaves it silently dead
+// (decision D3).
+func (p *sourcePlan) watch(live context.Context, q *queue, end func(error)) {
+	if p.config.SilentAfter <= 0 {
+		<-live.Done()
+		return
+	}
+	for silence := time.Duration(0); silence < p.config.SilentAfter; silence = q.silence() {
+		select {
+		case <-live.Done():
+			return
+		case <-time.After(p.config.SilentAfter - silence):
+		}
+	}
+	end(fmt.Errorf("the plugin has handed nothing over for %v", p.config.SilentAfter))
 }
 
 func (p *sourcePlan) forwarder(c *connector, instance *plugin.Source, targets []*target, file stateFile, end func(error)) *forwarder {

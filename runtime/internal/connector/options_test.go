@@ -1,0 +1,350 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package connector
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
+)
+
+func TestPartitionKey_given_pointer_or_header_when_looked_up_should_find_the_value(t *testing.T) {
+	headers := []wire.Header{{Key: wire.HeaderField{Kind: 1, Value: []byte("tenant")}, Value: wire.HeaderField{Kind: 1, Value: []byte("acme")}}}
+	long := strings.Repeat("x", 300)
+	for _, c := range []struct{ pointer, header, payload, want string }{
+		{"/customer/id", "", `{"customer": {"id": 7}}`, "7"},
+		{"/customer/id", "", ` {"a":[1], "customer" : { "id":"x" }}`, `"x"`},
+		{"/items/1", "", `{"items":["a","b"]}`, `"b"`},
+		{"/a~1b/m~0n", "", `{"a/b":{"m~n":1}}`, "1"},
+		{"/customer/id", "", `{"customer":1}`, ""},
+		{"/customer/id", "", `{"customer":`, ""},
+		{"/items/9", "", `{"items":[]}`, ""},
+		{"", "tenant", `{}`, "acme"},
+		{"", "other", `{}`, ""},
+	} {
+		key := newPartitionKey(&config.SourceStream{Partitioning: config.PartitionByKey, PartitionKey: c.pointer, PartitionKeyHeader: c.header})
+		if got := string(key.of([]byte(c.payload), headers)); got != c.want {
+			t.Errorf("%s%s in %s is %q, want %q", c.pointer, c.header, c.payload, got, c.want)
+		}
+	}
+	key := newPartitionKey(&config.SourceStream{Partitioning: config.PartitionByKey, PartitionKey: "/k"})
+	if n := len(key.of([]byte(`{"k":"`+long+`"}`), nil)); n == 0 || n > maxKey {
+		t.Errorf("a long key has %d bytes", n)
+	}
+}
+
+func TestSource_given_partitioning_when_sent_should_go_where_it_says(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "keyed", 3)
+	w.store.CreateTopic("s", "fixed", 3)
+	lines := make([]string, 300)
+	for i := range lines {
+		lines[i] = fmt.Sprintf(`{"customer":{"id":%d},"n":%d}`, i%10, i)
+	}
+	w.write("in.ndjson", lines...)
+	w.configure(fmt.Sprintf(`
+type = "source"
+key = "in"
+name = "in"
+enabled = true
+path = %q
+[[streams]]
+stream = "s"
+topic = "keyed"
+schema = "json"
+partitioning = "key"
+partition_key = "/customer/id"
+[[streams]]
+stream = "s"
+topic = "fixed"
+schema = "json"
+partitioning = "partition"
+partition = 2
+[plugin_config]
+path = %q
+schema = "json"
+`, w.plugin("file_source"), w.path("in.ndjson")))
+	w.start()
+	w.eventually("all are in the fixed partition", func() bool { return len(w.store.Messages("s", "fixed", 2)) == 300 })
+	home, total := map[string]uint32{}, 0
+	for partition := range uint32(3) {
+		for _, m := range w.store.Messages("s", "keyed", partition) {
+			total++
+			customer, _, _ := strings.Cut(string(m.Payload), ",")
+			if at, ok := home[customer]; ok && at != partition {
+				t.Fatalf("%s is in partitions %d and %d", customer, at, partition)
+			}
+			home[customer] = partition
+		}
+	}
+	if total != 300 || len(home) != 10 {
+		t.Errorf("%d messages of %d customers, want 300 of 10", total, len(home))
+	}
+}
+
+func TestSink_given_parallelism_when_started_should_spread_the_partitions_evenly(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 6)
+	for partition := range uint32(6) {
+		for i := range 20 {
+			w.store.Append("s", "t", partition, devbroker.Message{Payload: fmt.Appendf(nil, `{"p":%d,"i":%d}`, partition, i)})
+		}
+	}
+	id := w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"out\"\nenabled = true\npath = %q\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\nparallelism = 3\n[plugin_config]\npath = %q\n",
+		w.plugin("file_sink"), w.path("out")))
+	w.start()
+	w.waitStatus(id, StatusRunning)
+	members := w.store.Members("s", "t", "iggy-connect-sink-out")
+	if len(members) != 3 {
+		t.Fatalf("%d members, want 3", len(members))
+	}
+	for _, m := range members {
+		if len(m.Partitions) != 2 {
+			t.Errorf("a member owns %v, want 2 partitions", m.Partitions)
+		}
+	}
+	w.eventually("everything arrives", func() bool { return len(w.records("out")) >= 120 })
+	next := map[uint32]uint64{}
+	for _, r := range w.records("out") {
+		if r.Offset != next[r.Partition] {
+			t.Fatalf("partition %d: offset %d came after %d", r.Partition, r.Offset, next[r.Partition])
+		}
+		next[r.Partition]++
+	}
+}
+
+func TestSource_given_silence_when_it_lasts_too_long_should_be_started_again(t *testing.T) {
+	w := newWorld(t)
+	if err := writeFile(w.path("in.blob"), jsonBlob("x", "{}")); err != nil {
+		t.Fatal(err)
+	}
+	w.source("in", "relay_source", "t", `silent_after = "300ms"`, fmt.Sprintf("blob = %q\ntimes = 1", w.path("in.blob")))
+	w.start()
+	w.eventually("it is restarted twice", func() bool { return w.metrics.Source("in").Restarts.Get() >= 2 })
+	w.eventually("the reason is logged", func() bool { return strings.Contains(w.logs.String(), "has handed nothing over for 300ms") })
+}
+
+func TestSource_given_bad_message_when_dead_letters_are_configured_should_keep_it_before_the_state(t *testing.T) {
+	for _, library := range []string{"relay_source", "relay_source_gen1"} {
+		t.Run(library, func(t *testing.T) {
+			w := newWorld(t)
+			if err := writeFile(w.path("in.blob"), jsonBlob("after", `{"id":1}`, `{"id":`)); err != nil {
+				t.Fatal(err)
+			}
+			w.source("in", library, "t", "on_message_error = \"dead_letter\"\n"+deadLetterTopic, fmt.Sprintf("blob = %q", w.path("in.blob")))
+			w.start()
+			w.eventually("state is saved", func() bool { return w.savedState("in") == "after" })
+			payloads, headers := w.deadLetters("letters")
+			if len(payloads) != 1 || payloads[0] != `{"id":` || headers[0][headerStage] != "decode" || headers[0][headerKind] != "source" {
+				t.Fatalf("dead letters are %v with %v", payloads, headers)
+			}
+		})
+	}
+}
+
+func TestSource_given_iggy_refuses_for_good_when_sent_should_do_what_on_failure_says(t *testing.T) {
+	refuse := devbroker.Fault{Command: devbroker.SendMessages, Action: func(x *devbroker.Exchange) error {
+		return devbroker.Answer(devbroker.StatusPayloadTooBig)(x)
+	}}
+	for policy, check := range map[string]func(*world, config.ID){
+		"stop": func(w *world, id config.ID) {
+			w.waitError(id, "generation 1 plugin cannot take it back")
+			if w.savedState("in") != "" {
+				w.t.Error("state was saved behind a batch that was not delivered")
+			}
+		},
+		"drop": func(w *world, id config.ID) {
+			w.eventually("state is saved", func() bool { return w.savedState("in") == "after" })
+			if lost := w.metrics.Source("in").Lost.Get(); lost != 1 {
+				w.t.Errorf("%d messages are counted as lost, want 1", lost)
+			}
+		},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			w := newWorld(t)
+			w.broker.Inject(refuse)
+			if err := writeFile(w.path("in.blob"), jsonBlob("after", `{"id":1}`)); err != nil {
+				t.Fatal(err)
+			}
+			id := w.source("in", "relay_source_gen1", "t", fmt.Sprintf("on_failure = %q", policy), fmt.Sprintf("blob = %q", w.path("in.blob")))
+			w.start()
+			check(w, id)
+		})
+	}
+}
+
+func TestPause_given_running_sink_when_paused_and_resumed_should_keep_its_membership_and_miss_nothing(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	id := w.fileSink("out", `["t"]`)
+	w.start()
+	w.append("t", numbered(0, 5)...)
+	w.mustArrive("out", numbered(0, 5))
+	if err := w.manager.Pause(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if info := w.info(id); info.Status != StatusStopped || !info.Paused {
+		t.Errorf("it is %s, paused %v", info.Status, info.Paused)
+	}
+	w.append("t", numbered(5, 10)...)
+	time.Sleep(100 * time.Millisecond)
+	if n := len(w.records("out")); n != 5 {
+		t.Errorf("%d messages arrived during the pause", n-5)
+	}
+	if members := w.store.Members("s", "t", "iggy-connect-sink-out"); len(members) != 1 {
+		t.Errorf("%d members, want 1", len(members))
+	}
+	if err := w.manager.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	w.mustArrive("out", numbered(0, 10))
+	w.waitStatus(id, StatusRunning)
+}
+
+func TestPause_given_running_source_when_paused_and_resumed_should_go_on_from_its_state(t *testing.T) {
+	w := newWorld(t)
+	id := w.fileSource("in", "file_source", "t")
+	w.write("in.ndjson", numbered(0, 5)...)
+	w.start()
+	w.eventually("5 are sent", func() bool { return len(w.store.Messages("s", "t", 0)) == 5 })
+	if err := w.manager.Pause(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	w.write("in.ndjson", numbered(5, 10)...)
+	if info := w.info(id); info.Status != StatusStopped || !info.Paused {
+		t.Errorf("it is %s, paused %v", info.Status, info.Paused)
+	}
+	if err := w.manager.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("10 are sent", func() bool { return len(w.store.Messages("s", "t", 0)) == 10 })
+}
+
+func TestRestart_given_invalid_configuration_when_requested_should_leave_the_old_instance_running(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	id := w.fileSink("out", `["t"]`)
+	w.start()
+	w.waitStatus(id, StatusRunning)
+	before := w.info(id).PluginID
+	w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"out\"\nenabled = true\npath = %q\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\npoll_interval = \"not-a-duration\"\n", w.plugin("file_sink")))
+	err := w.manager.Restart(t.Context(), id)
+	if err == nil || !strings.Contains(err.Error(), "poll interval") {
+		t.Errorf("restart answered %v", err)
+	}
+	if info := w.info(id); info.Status != StatusRunning || info.PluginID != before {
+		t.Errorf("it is %s with plugin id %d, want running with %d", info.Status, info.PluginID, before)
+	}
+	w.append("t", "{}")
+	w.mustArrive("out", []string{"{}"})
+}
+
+func TestRestart_given_five_requests_at_once_when_made_should_all_succeed_and_restart_it(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	id := w.fileSink("out", `["t"]`)
+	w.start()
+	w.waitStatus(id, StatusRunning)
+	before := w.info(id).PluginID
+	answers := make(chan error, 5)
+	for range 5 {
+		go func() { answers <- w.manager.Restart(context.Background(), id) }()
+	}
+	for range 5 {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	w.waitStatus(id, StatusRunning)
+	if after := w.info(id).PluginID; after == before {
+		t.Error("it was not restarted")
+	}
+	w.append("t", "{}")
+	w.mustArrive("out", []string{"{}"})
+}
+
+func TestRestart_given_library_was_missing_when_it_is_there_should_repair_the_connector(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	id := w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"out\"\nenabled = true\npath = %q\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\n[plugin_config]\npath = %q\n", w.path("libnone.so"), w.path("out")))
+	w.start()
+	w.waitError(id, "Plugin library not found")
+	w.fileSink("out", `["t"]`)
+	if err := w.manager.Restart(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	w.waitStatus(id, StatusRunning)
+}
+
+func TestActivate_given_another_version_when_activated_should_run_it_unless_it_is_invalid(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	id := w.fileSink("out", `["t"]`)
+	w.start()
+	w.waitStatus(id, StatusRunning)
+	activate := func(version int, extra string) {
+		t.Helper()
+		err := w.manager.Activate(t.Context(), id, func() error {
+			w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"version %d\"\nversion = %d\nenabled = true\npath = %q\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\n%s\n[plugin_config]\npath = %q\n",
+				version, version, w.plugin("file_sink"), extra, w.path("out")))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	activate(1, "")
+	w.waitStatus(id, StatusRunning)
+	if name := w.info(id).Name; name != "version 1" {
+		t.Errorf("it runs %q", name)
+	}
+	activate(2, `poll_interval = "nonsense"`)
+	info := w.info(id)
+	if info.Status != StatusRunning || info.Name != "version 1" || info.LastError == nil || !strings.Contains(info.LastError.Message, "poll interval") {
+		t.Errorf("it is %s with %q, last error %v", info.Status, info.Name, info.LastError)
+	}
+}
+
+func TestRefresh_given_versions_change_outside_when_compared_should_follow_them(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.start()
+	ctx, cancel := context.WithCancel(context.Background())
+	refreshed := make(chan struct{})
+	go func() {
+		defer close(refreshed)
+		w.manager.Refresh(ctx, w, 20*time.Millisecond)
+	}()
+	defer func() { cancel(); <-refreshed }()
+
+	id := w.fileSink("out", `["t"]`)
+	w.eventually("the new one runs", func() bool {
+		info, err := w.manager.Get(id)
+		return err == nil && info.Status == StatusRunning
+	})
+	w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"next\"\nversion = 1\nenabled = true\npath = %q\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\n[plugin_config]\npath = %q\n", w.plugin("file_sink"), w.path("out")))
+	w.eventually("the next version runs", func() bool { return w.info(id).Name == "next" && w.info(id).Status == StatusRunning })
+	w.mu.Lock()
+	delete(w.configs, id)
+	w.mu.Unlock()
+	w.waitStatus(id, StatusStopped)
+}
+
+// ActiveVersions makes the world a provider that can be followed.
+func (w *world) ActiveVersions(context.Context) (map[config.ID]uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	versions := map[config.ID]uint64{}
+	for id, c := range w.configs {
+		versions[id] = c.Version
+	}
+	return versions, nil
+}

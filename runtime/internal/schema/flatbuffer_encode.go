@@ -112,9 +112,7 @@ func (e *flatEncoder) write(l *flatLayout, slots []slot) flatbuffers.UOffsetT {
 			e.raw(s.raw, s.field.typ.layout.align)
 		case s.offset != 0:
 			e.b.PrependUOffsetT(s.offset)
-		case s.bits == s.field.typ.base.truncated(s.field.fallback) && !s.field.optional:
-			continue // the default is not written
-		default:
+		default: // a default too: what is there is written
 			e.scalar(s.bits, s.field.typ.size())
 		}
 		e.b.Slot(slots[i].field.id)

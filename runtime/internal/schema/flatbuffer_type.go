@@ -79,9 +79,7 @@ type flatField struct {
 	key      []byte // in JSON, with its quotes and the colon
 	typ      *flatType
 	id       int
-	offset   int    // in structs
-	fallback uint64 // the bits of a scalar that is absent
-	optional bool
+	offset   int // in structs
 	required bool
 	tag      *flatField // of unions: the field that says which type the value has
 }
@@ -272,24 +270,10 @@ func (l *flatLoader) field(t flatTable) *flatField {
 		typ:      l.typ(l.table(l.follow(pos))),
 		id:       int(uint16(l.integer(t, fieldID, 2, 0))),
 		offset:   int(uint16(l.integer(t, fieldOffset, 2, 0))),
-		optional: l.flag(t, fieldOptional),
 		required: l.flag(t, fieldRequired),
 	}
 	f.key = append(AppendString(nil, []byte(f.name)), ':')
-	f.fallback = l.fallback(t, f.typ.base)
 	return f
-}
-
-// fallback returns the bits of the default of a scalar field.
-func (l *flatLoader) fallback(t flatTable, base flatBase) uint64 {
-	if base != flatFloat && base != flatDouble {
-		return uint64(l.integer(t, fieldInteger, 8, 0))
-	}
-	pos, ok := t.field(fieldReal)
-	if !ok {
-		return 0
-	}
-	return realBits(base, l.bits(pos, 8))
 }
 
 func (l *flatLoader) typ(t flatTable) *flatType {

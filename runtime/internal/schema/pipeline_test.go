@@ -7,6 +7,8 @@ package schema
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/apache/iggy-connect-go/abi/wire"
@@ -193,5 +195,12 @@ func TestPassThroughAllocatesNothing(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%s: %v allocations", s, n)
 		}
+	}
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -5,8 +5,7 @@
 package schema
 
 import (
-	"bytes"
-	"encoding/json"
+	"fmt"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -162,25 +161,33 @@ var wellKnown = map[protoreflect.FullName]bool{
 }
 
 // appendWellKnown leaves a well-known message to protojson, which knows them all.
-func (m *protoMessage) appendWellKnown(dst, body []byte) ([]byte, error) {
+func (m *protoMessage) appendWellKnown(dst, body []byte) (text []byte, err error) {
+	defer recovered(&err)
 	message := dynamicpb.NewMessage(m.descriptor)
 	if err := (proto.UnmarshalOptions{RecursionLimit: maxMessageDepth, Resolver: m.types}).Unmarshal(body, message); err != nil {
 		return dst, err
 	}
-	text, err := protojson.MarshalOptions{Resolver: m.types}.Marshal(message)
+	printed, err := protojson.MarshalOptions{Resolver: m.types}.Marshal(message)
 	if err != nil {
 		return dst, err
 	}
 	// protojson adds spaces at random, so that nobody relies on its form.
-	b := bytes.NewBuffer(dst)
-	err = json.Compact(b, text)
-	return b.Bytes(), err
+	return AppendCompact(dst, printed), nil
 }
 
-func (m *protoMessage) encodeWellKnown(dst, text []byte) ([]byte, error) {
+func (m *protoMessage) encodeWellKnown(dst, text []byte) (body []byte, err error) {
+	defer recovered(&err)
 	message := dynamicpb.NewMessage(m.descriptor)
 	if err := (protojson.UnmarshalOptions{Resolver: m.types, RecursionLimit: maxMessageDepth}).Unmarshal(text, message); err != nil {
 		return dst, err
 	}
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(dst, message)
+}
+
+// recovered makes an error of a panic: dynamic messages of protobuf v1.36 panic on a map
+// entry whose key comes again in another wire type.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("protobuf library: %v", r)
+	}
 }

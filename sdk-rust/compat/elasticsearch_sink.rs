@@ -1,0 +1,92 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+//! Imports and uses what upstream's elasticsearch_sink does.
+
+#![deny(warnings)]
+
+use async_trait::async_trait;
+use iggy_common::IggyTimestamp;
+use iggy_common::serde_secret::serialize_optional_secret;
+use iggy_connector_sdk::convert::owned_value_to_serde_json;
+use iggy_connector_sdk::{
+    ConsumedMessage, Error, MessagesMetadata, Payload, Sink, TopicMetadata, sink_connector,
+};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use simd_json::OwnedValue;
+use simd_json::prelude::*;
+
+sink_connector!(Plugin);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Config {
+    #[serde(serialize_with = "serialize_optional_secret")]
+    secret: Option<SecretString>,
+}
+
+#[derive(Debug)]
+struct Plugin {
+    id: u32,
+    config: Config,
+}
+
+impl Plugin {
+    fn new(id: u32, config: Config) -> Self {
+        Self { id, config }
+    }
+}
+
+fn stamp(value: &mut OwnedValue) {
+    if let Some(object) = value.as_object_mut() {
+        object.insert("at".into(), IggyTimestamp::now().as_micros().into());
+    }
+}
+
+fn failures() -> Vec<Error> {
+    vec![Error::Connection("reason".to_owned())]
+}
+
+fn size(payload: Payload) -> usize {
+    match payload {
+        Payload::Json(value) => value.to_string().len(),
+        Payload::Raw(bytes) => bytes.len(),
+        Payload::Text(text) => text.len(),
+        _ => 0,
+    }
+}
+
+#[async_trait]
+impl Sink for Plugin {
+    async fn open(&mut self) -> Result<(), Error> {
+        println!(
+            "{} {:?}",
+            self.id,
+            self.config.secret.as_ref().map(|secret| secret.expose_secret().len())
+        );
+        failures().iter().for_each(|error| println!("{error}"));
+        Ok(())
+    }
+
+    async fn consume(
+        &self,
+        topic_metadata: &TopicMetadata,
+        messages_metadata: MessagesMetadata,
+        messages: Vec<ConsumedMessage>,
+    ) -> Result<(), Error> {
+        println!("{} {}", topic_metadata.topic, messages_metadata.partition_id);
+        for message in messages {
+            if let Payload::Json(mut value) = message.payload.clone() {
+                stamp(&mut value);
+                println!("{}", owned_value_to_serde_json(&value));
+            }
+            println!("{}", size(message.payload));
+        }
+        Ok(())
+    }
+
+    async fn close(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -51,10 +51,13 @@ func BenchmarkSend(b *testing.B) {
 	broker := start(b, Options{Store: NewStore(StoreOptions{RetentionBytes: 64 << 20})})
 	broker.Store().CreateTopic("s", "t", 1)
 	w := login(b, broker)
-	payload := sendPayload(benchBatch, benchPayload)
+	frame := requestFrame(SendMessages, sendPayload(benchBatch, benchPayload))
 	b.ReportAllocs()
 	for b.Loop() {
-		w.succeed(SendMessages, payload)
+		w.write(frame)
+		if status, _ := w.receive(); status != StatusOK {
+			b.Fatalf("status %d", status)
+		}
 	}
 	report(b)
 }

@@ -43,8 +43,8 @@ func FuzzConnection(f *testing.F) {
 		all = append(all, unhex(f, e.request)...)
 	}
 	f.Add(all, false)
-	f.Add(append(responseHeader(Status(len(one)+4), int(SendMessages)), one...), true)
-	login := unhex(f, "16000000 26000000 0469676779 0469676779 00000000 00000000")
+	f.Add(requestFrame(SendMessages, one), true)
+	login := requestFrame(LoginUser, []byte("\x04iggy\x04iggy"+zero8))
 
 	f.Fuzz(func(t *testing.T, input []byte, loggedIn bool) {
 		store := NewStore(StoreOptions{SegmentBytes: 1000, RetentionBytes: 10_000})

@@ -73,15 +73,20 @@ func dial(t testing.TB, b *Broker) wire {
 func login(t testing.TB, b *Broker) wire {
 	t.Helper()
 	w := dial(t, b)
-	w.succeed(LoginUser, unhex(t, "0469676779 0469676779 00000000 00000000"))
+	w.succeed(LoginUser, []byte("\x04iggy\x04iggy"+zero8))
 	return w
+}
+
+// requestFrame encodes a request.
+func requestFrame(command Command, payload []byte) []byte {
+	frame := binary.LittleEndian.AppendUint32(nil, uint32(len(payload)+commandSize))
+	frame = binary.LittleEndian.AppendUint32(frame, uint32(command))
+	return append(frame, payload...)
 }
 
 func (w wire) send(command Command, payload []byte) {
 	w.t.Helper()
-	frame := binary.LittleEndian.AppendUint32(nil, uint32(len(payload)+commandSize))
-	frame = binary.LittleEndian.AppendUint32(frame, uint32(command))
-	w.write(append(frame, payload...))
+	w.write(requestFrame(command, payload))
 }
 
 func (w wire) write(frame []byte) {

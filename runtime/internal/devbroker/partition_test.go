@@ -228,3 +228,23 @@ func TestBatchLargerThanASegmentIsStored(t *testing.T) {
 	w.succeed(SendMessages, sendPayload(1, 10))
 	equal(t, "messages", counts(b, 1), []int{4})
 }
+
+func TestSendingAndPollingAllocateNothingPerMessage(t *testing.T) {
+	const count = 1000
+	store := NewStore(StoreOptions{RetentionBytes: 64 << 20})
+	store.CreateTopic("s", "t", 1)
+	c := &conn{session: session{store: store, client: newClient("127.0.0.1:1", "127.0.0.1:2")}}
+	c.session.client.user.Store(0)
+	send := Request{Command: SendMessages, Payload: sendPayload(count, 256)}
+	poll := Request{Command: PollMessages, Payload: pollPayload(fromLast, 0, count, 1)}
+	allocations := testing.AllocsPerRun(100, func() {
+		for _, r := range []Request{send, poll} {
+			if status := c.execute(r); status != StatusOK {
+				t.Fatalf("status %d", status)
+			}
+		}
+	})
+	if allocations > count/20 {
+		t.Errorf("%.0f allocations for %d messages", allocations, count)
+	}
+}

@@ -79,6 +79,7 @@ for client; do
         exit 2
         ;;
     esac
+    echo "Installing the $client client in $CACHE (the first time takes minutes)" >&2
     "install_$client"
 done
 start_broker

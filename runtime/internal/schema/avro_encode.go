@@ -14,25 +14,28 @@ import (
 	"strings"
 )
 
-var errAvroAttempts = errors.New("the value fits too many branches of nested unions")
+var errAvroWork = errors.New("the value may be of too many types of nested unions")
 
 // avroEncoder encodes JSON as a datum.
 type avroEncoder struct {
-	dst      []byte
-	attempts int // values tried in unions; nested ones multiply
-	depth    int
+	dst   []byte
+	depth int
+	// Bytes that may still be looked at. Each value is, once for each level it is nested
+	// in, and again for each type of a union; with unions in unions that multiplies.
+	work int
 }
-
-const maxAttempts = 1 << 20
 
 // encode appends the datum of a JSON text.
 func (t *avroType) encode(dst, text []byte) ([]byte, error) {
-	e := avroEncoder{dst: dst}
+	e := avroEncoder{dst: dst, work: 64*len(text) + 1<<20}
 	err := e.value(t, text)
 	return e.dst, err
 }
 
 func (e *avroEncoder) value(t *avroType, text []byte) error {
+	if e.work -= len(text); e.work < 0 {
+		return errAvroWork
+	}
 	switch t.kind {
 	case avroNull:
 		if text[0] != 'n' {
@@ -194,9 +197,17 @@ func (t *avroType) parseDecimal(text []byte) ([]byte, error) {
 	}
 	size := t.size
 	if t.kind == avroBytes {
-		size = value.Num().BitLen()/8 + 1
+		size = signedBits(value.Num())/8 + 1
 	}
 	return twosComplement(value.Num(), size), nil
+}
+
+// signedBits returns the bits that v takes beside its sign.
+func signedBits(v *big.Int) int {
+	if v.Sign() < 0 {
+		v = new(big.Int).Not(v)
+	}
+	return v.BitLen()
 }
 
 func twosComplement(v *big.Int, size int) []byte {
@@ -296,12 +307,10 @@ func (f *fieldError) Unwrap() error { return f.err }
 func (e *avroEncoder) union(t *avroType, text []byte) error {
 	start := len(e.dst)
 	for i, branch := range t.branches {
-		if e.attempts++; e.attempts > maxAttempts {
-			return errAvroAttempts
-		}
 		e.varint(int64(i))
-		if e.value(branch, text) == nil {
-			return nil
+		err := e.value(branch, text)
+		if err == nil || e.work < 0 {
+			return err
 		}
 		e.dst = e.dst[:start]
 	}

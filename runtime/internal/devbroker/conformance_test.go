@@ -203,10 +203,10 @@ var conversation = []step{
 	{0, "log out", LogoutUser, "", StatusOK, 0},
 	{0, "poll without login", PollMessages, pollAs(groupPart, topicH, anywhere, 5, zero8, 2), StatusUnauthenticated, 0},
 	{0, "log out again", LogoutUser, "", StatusUnauthenticated, 0},
-	{0, "log in again", LoginUser, "\x04iggy\x04iggy" + zero8, StatusOK, 4},
+	{0, "log in again", LoginUser, rootLogin, StatusOK, 4},
 	{0, "flush", FlushUnsavedBuffer, topicPart + "\x00\x00\x00\x00\x01", StatusOK, 0},
 	{0, "flush a missing partition", FlushUnsavedBuffer, topicPart + "\x09\x00\x00\x00\x01", StatusPartitionNotFound, 0},
-	{0, "delete no segment", DeleteSegments, topicPart + "\x00\x00\x00\x00\x00\x00\x00\x00", StatusOK, 0},
+	{0, "delete no segment", DeleteSegments, topicPart + zero8, StatusOK, 0},
 	{0, "delete segments of a missing partition", DeleteSegments, topicPart + "\x09\x00\x00\x00\x01\x00\x00\x00", StatusPartitionNotFound, 0},
 	{0, "get a missing user", GetUser, nowhere, StatusOK, 0},
 	{0, "get the first user", GetUser, "\x01\x04\x00\x00\x00\x00", StatusOK, 34},
@@ -232,7 +232,7 @@ var conversation = []step{
 	{0, "delete a token", DeleteAccessToken, "\x04tokz", StatusOK, 0},
 	{0, "client 0", GetClient, "\x00\x00\x00\x00", StatusInvalidClientID, 0},
 	{0, "log in with a name too short", LoginUser, "\x02ab\x04iggy" + zero8, StatusInvalidUsername, 0},
-	{0, "log in with a password too short", LoginUser, "\x04iggy\x02ig\x00\x00\x00\x00\x00\x00\x00\x00", StatusInvalidPassword, 0},
+	{0, "log in with a password too short", LoginUser, "\x04iggy\x02ig" + zero8, StatusInvalidPassword, 0},
 	{0, "log in as nobody known", LoginUser, "\x04ogre\x04iggy" + zero8, StatusInvalidCredentials, 0},
 	{0, "a failed login changes nothing", GetStreams, "", StatusOK, -1},
 	{0, "purge the topic", PurgeTopic, topicPart, StatusOK, 0},
@@ -251,7 +251,7 @@ func talk(t *testing.T, address string) {
 		defer func() { _ = socket.Close() }()
 		check(t, socket.SetDeadline(time.Now().Add(patience)))
 		connections[i] = wire{t, socket}
-		connections[i].succeed(LoginUser, []byte("\x04iggy\x04iggy"+zero8))
+		connections[i].succeed(LoginUser, []byte(rootLogin))
 	}
 	for i, s := range conversation {
 		status, body := connections[s.connection].call(s.command, []byte(s.payload))

@@ -44,7 +44,7 @@ func FuzzConnection(f *testing.F) {
 	}
 	f.Add(all, false)
 	f.Add(requestFrame(SendMessages, one), true)
-	login := requestFrame(LoginUser, []byte("\x04iggy\x04iggy"+zero8))
+	login := requestFrame(LoginUser, []byte(rootLogin))
 
 	f.Fuzz(func(t *testing.T, input []byte, loggedIn bool) {
 		store := NewStore(StoreOptions{SegmentBytes: 1000, RetentionBytes: 10_000})

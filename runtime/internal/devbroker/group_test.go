@@ -6,7 +6,6 @@ package devbroker
 
 import (
 	"encoding/binary"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -253,7 +252,7 @@ func TestMembershipOutlivesLogoutAndSecondLogin(t *testing.T) {
 	m := join(t, b)
 	m.succeed(LogoutUser, nil)
 	equal(t, "members after logout", len(spread(b)), 1)
-	m.succeed(LoginUser, []byte(strings.Repeat("\x04iggy", 2)+strings.Repeat("\x00", 8)))
+	m.succeed(LoginUser, []byte(rootLogin))
 	equal(t, "members after login", len(spread(b)), 1)
 }
 

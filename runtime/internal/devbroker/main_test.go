@@ -69,11 +69,14 @@ func dial(t testing.TB, b *Broker) wire {
 	return wire{t, socket}
 }
 
+// rootLogin is the payload of a login as the first user.
+const rootLogin = "\x04iggy\x04iggy" + zero8
+
 // login dials and logs in as the first user.
 func login(t testing.TB, b *Broker) wire {
 	t.Helper()
 	w := dial(t, b)
-	w.succeed(LoginUser, []byte("\x04iggy\x04iggy"+zero8))
+	w.succeed(LoginUser, []byte(rootLogin))
 	return w
 }
 

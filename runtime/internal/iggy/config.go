@@ -41,6 +41,8 @@ type Config struct {
 	CallTimeout time.Duration
 	Heartbeat   time.Duration
 	Logger      *slog.Logger
+	// OnReconnect hears of each connection that takes the place of one that was lost. It must not block.
+	OnReconnect func()
 }
 
 // TLS says how the server's certificate is verified. There is no way to turn verification off.
@@ -93,6 +95,9 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Heartbeat, DefaultHeartbeat)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.OnReconnect == nil {
+		c.OnReconnect = func() {}
 	}
 	return c
 }

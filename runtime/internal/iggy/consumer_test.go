@@ -177,7 +177,7 @@ func TestNextPollTravelsWithTheStore(t *testing.T) {
 }
 
 func TestRoundsStartAnIntervalApartUnlessAnAnswerWasFull(t *testing.T) {
-	const interval = 40 * time.Millisecond
+	const interval, took = 900 * time.Microsecond, 10 * time.Microsecond
 	start := time.Now()
 	r := round{interval: interval}
 	r.reset()
@@ -186,7 +186,7 @@ func TestRoundsStartAnIntervalApartUnlessAnAnswerWasFull(t *testing.T) {
 		if r.due.After(start) {
 			now = r.due
 		}
-		start = now.Add(time.Millisecond) // each poll takes 1 ms
+		start = now.Add(took)
 		r.polled(now)
 		r.answered(partition, full)
 		return max(r.due.Sub(start), 0)
@@ -200,27 +200,38 @@ func TestRoundsStartAnIntervalApartUnlessAnAnswerWasFull(t *testing.T) {
 		{0, false, 0, "the first round ends when a partition repeats"},
 		{1, false, 0, ""},
 		{0, false, 0, "this answer is the first of the second round"},
-		{1, false, interval - 2*time.Millisecond, "both seen: the round is over"},
+		{1, false, interval - 2*took, "both seen: the round is over"},
 		{0, false, 0, ""},
-		{1, false, interval - 2*time.Millisecond, ""},
+		{1, false, interval - 2*took, ""},
 		{0, true, 0, ""},
 		{1, false, 0, "a full answer in the round: the next starts at once"},
 		{0, false, 0, ""},
-		{1, false, interval - 2*time.Millisecond, ""},
+		{1, false, interval - 2*took, ""},
 		{2, false, 0, "a new partition"},
 		{0, false, 0, ""},
-		{1, false, interval - 3*time.Millisecond, ""},
+		{1, false, interval - 3*took, ""},
 		{2, false, 0, ""},
 		{0, false, 0, ""},
-		{1, false, interval - 3*time.Millisecond, "three are known now"},
+		{1, false, interval - 3*took, "three are known now"},
 		{1, false, 0, "0 and 2 have gone"},
-		{1, false, interval - time.Millisecond, "1 repeats: that was the round; alone it makes up the next"},
+		{1, false, interval - took, "1 repeats: that was the round; alone it makes up the next"},
 	}
 	for i, s := range steps {
 		if got := poll(s.partition, s.full); got != s.wait {
 			t.Fatalf("step %d (%s): next poll in %v, want %v", i, s.what, got, s.wait)
 		}
 	}
+}
+
+func TestEqualIntervalsWakeUpTogether(t *testing.T) {
+	const interval = 5 * time.Millisecond
+	start := time.Now()
+	due := inStep(start.Add(interval), interval)
+	want(t, due.UnixNano()%int64(interval), 0)
+	if wait := due.Sub(start); wait <= 0 || wait > interval {
+		t.Errorf("the next round in %v", wait)
+	}
+	want(t, inStep(start, time.Microsecond), start)
 }
 
 func TestOneMessageOnAnIdleTopicArrivesWithinARound(t *testing.T) {

@@ -66,8 +66,17 @@ func (r *round) answered(partition uint32, full bool) {
 func (r *round) finish() {
 	r.due = r.sent
 	if !r.full {
-		r.due = r.began.Add(r.interval)
+		r.due = inStep(r.began.Add(r.interval), r.interval)
 	}
 	r.number++
 	r.missed, r.seen, r.full = r.seen, 0, false
+}
+
+// inStep moves a point in time back to a multiple of the interval, so that the members of a process that wait for
+// equal intervals wake up together: an idle process then sleeps once for all of them.
+func inStep(t time.Time, interval time.Duration) time.Time {
+	if interval < time.Millisecond {
+		return t
+	}
+	return t.Add(-time.Duration(t.UnixNano()) % interval)
 }

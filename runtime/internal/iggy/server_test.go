@@ -358,6 +358,39 @@ func TestServerGroupSharesAndHandsOver(t *testing.T) {
 	})
 }
 
+func TestServerHandsOverInMidWorkWithoutTheThirtySeconds(t *testing.T) {
+	onServers(t, func(t *testing.T, s server) {
+		// Given a member that works on a batch of each of two partitions,
+		s.topic(t, 2)
+		s.send(t, 0, 0, 100)
+		s.send(t, 1, 0, 100)
+		first := s.consumer(t, ConsumerOptions{CommitMode: AfterConsuming, BatchLength: 10})
+		a, b := pollBatch(t, first), pollBatch(t, first)
+		// when another joins, the first hears that one of them is to go, finishes and commits,
+		joined := time.Now()
+		second := s.consumer(t, ConsumerOptions{CommitMode: AfterConsuming, BatchLength: 10})
+		eventually(t, "a revocation", func() bool {
+			wantNothing(t, first)
+			return first.Revoked(a) || first.Revoked(b)
+		})
+		moved, kept := a, b
+		if first.Revoked(b) {
+			moved, kept = b, a
+		}
+		first.Commit(moved)
+		wantPayloads(t, consume(t, first, 10)[moved.Partition], expected(10, 20)) // fetched before
+		wantNothing(t, first)
+		// then the joiner goes on behind that commit, long before the server would have given up waiting for it.
+		got := consume(t, second, 80)
+		wantPayloads(t, got[moved.Partition], expected(20, 100))
+		if took := time.Since(joined); took > 20*time.Second {
+			t.Errorf("took %v", took)
+		}
+		first.Commit(kept)
+		wantPayloads(t, consume(t, first, 90)[kept.Partition], expected(10, 100))
+	})
+}
+
 func TestServerBeginsWhereANewGroupIsTold(t *testing.T) {
 	onServersInBothModes(t, func(t *testing.T, s server, mode CommitMode) {
 		s.topic(t, 1)

@@ -122,6 +122,7 @@ func (s *session) run() {
 	defer close(s.ended)
 	defer s.publish(nil, ErrClosed)
 	var pause backoff
+	connected := false
 	for s.ctx.Err() == nil {
 		c, err := s.connect(s.ctx)
 		if err != nil {
@@ -131,6 +132,10 @@ func (s *session) run() {
 		}
 		s.log.Debug("connected to Iggy", "address", c.address)
 		s.publish(c, nil)
+		if connected {
+			s.cfg.OnReconnect()
+		}
+		connected = true
 		began := time.Now()
 		s.keepAlive(c)
 		c.close()

@@ -63,13 +63,17 @@ func quickstart(ctx context.Context, path, file string, limit time.Duration) (er
 	if err != nil {
 		return err
 	}
-	log := newLogger(os.Stdout, loaded.Runtime.Logging)
-	log.Info("Configuration: " + loaded.Origin)
-	log.Info(fmt.Sprintf("Embedded Iggy broker on %s, HTTP API on http://%s", broker.Addr(), loaded.Runtime.HTTP.Address))
+	told, err := startTelemetry(ctx, loaded.Runtime)
+	if err != nil {
+		return err
+	}
+	defer told.Close()
+	told.Logger.Info("Configuration: " + loaded.Origin)
+	told.Logger.Info(fmt.Sprintf("Embedded Iggy broker on %s, HTTP API on http://%s", broker.Addr(), loaded.Runtime.HTTP.Address))
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	return run(ctx, loaded.Runtime, environ, log)
+	return run(ctx, loaded.Runtime, environ, told)
 }

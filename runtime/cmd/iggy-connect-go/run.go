@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -33,38 +32,37 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log := newLogger(os.Stdout, loaded.Runtime.Logging)
-			log.Info("Configuration: " + loaded.Origin)
-			logFindings(log, loaded.Findings)
-			return run(c.Context(), loaded.Runtime, environ, log)
+			told, err := startTelemetry(c.Context(), loaded.Runtime)
+			if err != nil {
+				return err
+			}
+			defer told.Close()
+			told.Logger.Info("Configuration: " + loaded.Origin)
+			logFindings(told.Logger, loaded.Findings)
+			return run(c.Context(), loaded.Runtime, environ, told)
 		},
 	}
 	c.Flags().StringVar(&path, "config", "", "runtime configuration `FILE`; default: IGGY_CONNECTORS_CONFIG_PATH, ./config.toml, /etc/iggy-connect-go/config.toml, built-in defaults")
 	return c
 }
 
-// newLogger writes to the standard output, as the environment and the configuration say.
-func newLogger(w *os.File, cfg config.Logging) *slog.Logger {
-	filter, problem := telemetry.FilterFromEnvironment(os.LookupEnv)
-	log := telemetry.NewLogger(io.Writer(w), telemetry.Options{
-		JSON:   cfg.Format == config.LogJSON,
-		Color:  telemetry.WantsColor(w, os.LookupEnv),
-		Filter: filter,
+// startTelemetry logs to the standard output, as the environment and the configuration
+// say. What it exports is sent when it is closed.
+func startTelemetry(ctx context.Context, cfg config.Runtime) (*telemetry.Telemetry, error) {
+	return telemetry.Start(ctx, telemetry.Options{
+		Logging: cfg.Logging, Telemetry: cfg.Telemetry, Version: version, Output: os.Stdout, LookupEnv: os.LookupEnv,
 	})
-	if problem != nil {
-		log.Warn(problem.Error())
-	}
-	return log
 }
 
 // run runs connectors until a signal or the end of ctx, then stops them within the
 // shutdown timeout. A second signal ends the process at once (decision D6).
-func run(ctx context.Context, cfg config.Runtime, environ config.Environment, log *slog.Logger) error {
+func run(ctx context.Context, cfg config.Runtime, environ config.Environment, told *telemetry.Telemetry) error {
+	log := told.Logger
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
 
-	r, err := startRuntime(ctx, cfg, environ, log)
+	r, err := startRuntime(ctx, cfg, environ, told)
 	if err != nil {
 		return err
 	}

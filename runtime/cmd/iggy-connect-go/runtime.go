@@ -21,6 +21,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 	"github.com/apache/iggy-connect-go/runtime/internal/provider"
+	"github.com/apache/iggy-connect-go/runtime/internal/telemetry"
 )
 
 // runtime is one running connectors runtime with its HTTP API.
@@ -37,7 +38,8 @@ type runtime struct {
 
 // startRuntime brings the API up first, then the connectors: an operator can look
 // on while they start, also while Iggy is not reachable yet (decision D2).
-func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Environment, log *slog.Logger) (*runtime, error) {
+func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Environment, told *telemetry.Telemetry) (*runtime, error) {
+	log := told.Logger
 	if err := os.MkdirAll(cfg.State.Path, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create the state directory: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -22,11 +23,24 @@ import (
 )
 
 // log returns what one use of a logger writes, its time replaced by TIME.
-func log(t *testing.T, options Options, use func(*slog.Logger)) string {
+func log(t *testing.T, form form, use func(*slog.Logger)) string {
 	t.Helper()
 	var b bytes.Buffer
-	use(NewLogger(&b, options))
+	use(newLogger(&b, form))
 	return timestamp.ReplaceAllString(b.String(), "TIME")
+}
+
+// form is how lines look and which are shown; all from INFO where there is no filter.
+type form struct {
+	json, color bool
+	filter      *Filter
+}
+
+func newLogger(w io.Writer, f form) *slog.Logger {
+	if f.filter == nil {
+		f.filter = defaultFilter()
+	}
+	return slog.New(newHandler(f.filter, new(Levels), &lines{json: f.json, color: f.color, w: w}))
 }
 
 var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
@@ -58,7 +72,7 @@ func TestGivenTextWhenLoggedThenTheLineHasUpstreamsForm(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := log(t, Options{}, test.use); got != test.want+"\n" {
+			if got := log(t, form{}, test.use); got != test.want+"\n" {
 				t.Errorf("got  %swant %s", got, test.want)
 			}
 		})
@@ -66,7 +80,7 @@ func TestGivenTextWhenLoggedThenTheLineHasUpstreamsForm(t *testing.T) {
 }
 
 func TestGivenJSONWhenLoggedThenTheLineHasUpstreamsForm(t *testing.T) {
-	got := log(t, Options{JSON: true}, func(l *slog.Logger) {
+	got := log(t, form{json: true}, func(l *slog.Logger) {
 		l.With(Target, "iggy_connectors::benchmark").Info("bench\nmark", "batch_size", 5, "state_saved", true,
 			"share", 0.5, "key", "a\"<b>", "odd", math.Inf(1), "took", time.Second)
 	})
@@ -82,10 +96,10 @@ func TestGivenJSONWhenLoggedThenTheLineHasUpstreamsForm(t *testing.T) {
 
 func TestGivenColoursThenOnlyThenAreEscapesWritten(t *testing.T) {
 	use := func(l *slog.Logger) { l.Warn("m") }
-	if got := log(t, Options{}, use); strings.Contains(got, "\x1b") {
+	if got := log(t, form{}, use); strings.Contains(got, "\x1b") {
 		t.Errorf("escapes without colour: %q", got)
 	}
-	if got := log(t, Options{Color: true}, use); !strings.Contains(got, "\x1b[33m WARN\x1b[0m") {
+	if got := log(t, form{color: true}, use); !strings.Contains(got, "\x1b[33m WARN\x1b[0m") {
 		t.Errorf("no colour: %q", got)
 	}
 }
@@ -119,8 +133,8 @@ func TestGivenASecretThenNoFormatShowsIt(t *testing.T) {
 		l.Info("m", "secret", config.Secret("hunter2"), "any", section{"hunter2"}, "pointer", &section{"hunter2"})
 		l.With("secret", config.Secret("hunter2")).Info(fmt.Sprint(config.Secret("hunter2")))
 	}
-	for _, options := range []Options{{}, {JSON: true}} {
-		if got := log(t, options, use); strings.Contains(got, "hunter2") || !strings.Contains(got, config.Masked) {
+	for _, form := range []form{{}, {json: true}} {
+		if got := log(t, form, use); strings.Contains(got, "hunter2") || !strings.Contains(got, config.Masked) {
 			t.Errorf("got %s", got)
 		}
 	}
@@ -128,7 +142,7 @@ func TestGivenASecretThenNoFormatShowsIt(t *testing.T) {
 
 func TestGivenLoggersSideBySideThenLinesStayWhole(t *testing.T) {
 	var b bytes.Buffer
-	root := NewLogger(&b, Options{}).With("shared", 1)
+	root := newLogger(&b, form{}).With("shared", 1)
 	var writers sync.WaitGroup
 	for i := range 8 {
 		writers.Go(func() {
@@ -156,7 +170,7 @@ func TestGivenAFilterThenOnlyWhatItNamesIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := log(t, Options{Filter: filter}, func(l *slog.Logger) {
+	got := log(t, form{filter: filter}, func(l *slog.Logger) {
 		l.Info("hidden")
 		l.Warn("shown")
 		l.With(Target, "iggy_connectors::sink").Debug("shown")

@@ -1,0 +1,79 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	recentLines  = 500
+	recentLength = 1024 // bytes of text of one line; the rest is cut off
+)
+
+// Line is one line of the log, as the status page shows it.
+type Line struct {
+	Time          time.Time
+	Level         string
+	Target        string
+	Text          string // the message and its fields
+	ConnectorKey  string // empty for lines of no connector
+	ConnectorType string
+}
+
+// Recent remembers the last lines of the log.
+type Recent struct {
+	mu    sync.Mutex
+	lines [recentLines]Line
+	next  uint64 // counts all lines there were
+}
+
+func (r *Recent) write(_ context.Context, e *entry) {
+	line := Line{Time: e.time, Level: levelName(e.level), Target: e.target}
+	text := append(make([]byte, 0, 256), oneLine(e.message)...)
+	for _, attr := range e.attrs {
+		switch attr.Key {
+		case ConnectorKey:
+			line.ConnectorKey = attr.Value.String()
+		case ConnectorType:
+			line.ConnectorType = attr.Value.String()
+		default:
+			if len(text) < recentLength {
+				text = appendField(text, attr)
+			}
+		}
+	}
+	line.Text = cut(string(text), recentLength)
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines[r.next%recentLines] = line
+	r.next++
+}
+
+// Lines returns the remembered lines that pass the filter, the oldest first.
+func (r *Recent) Lines(filter func(*Line) bool) []Line {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.next - min(r.next, recentLines)
+	var found []Line
+	for i := first; i < r.next; i++ {
+		if line := &r.lines[i%recentLines]; filter(line) {
+			found = append(found, *line)
+		}
+	}
+	return found
+}
+
+// cut shortens a text to at most so many bytes, between two characters.
+func cut(text string, length int) string {
+	if len(text) <= length {
+		return text
+	}
+	return strings.ToValidUTF8(text[:length], "") + "…"
+}

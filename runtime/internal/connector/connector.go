@@ -15,6 +15,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -29,6 +30,8 @@ import (
 // healthyLife is how long an instance must have lived for its end to count as a
 // first failure again.
 const healthyLife = time.Minute
+
+var errShuttingDown = errors.New("the runtime is shutting down")
 
 // plan is what one start of a connector runs.
 type plan interface {
@@ -55,7 +58,8 @@ type connector struct {
 
 	info     atomic.Pointer[Info]
 	instance atomic.Pointer[instance]
-	valve    valve // shut while a sink is paused
+	valve    valve        // shut while a sink is paused
+	closing  *atomic.Bool // of the manager: nothing is started any more
 
 	guard      sync.Mutex  // held by a request that changes what runs
 	restarting atomic.Bool // a restart request is at work or waits for the guard
@@ -72,6 +76,11 @@ type connector struct {
 func (c *connector) start(first plan) <-chan error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closing.Load() { // a shutdown has begun, and stops what it finds
+		refused := make(chan error, 1)
+		refused <- errShuttingDown
+		return refused
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel, c.done, c.outcome = cancel, make(chan struct{}), make(chan error, 1)
 	c.status.set(StatusStarting)
@@ -205,5 +214,6 @@ func (c *connector) snapshot() Info {
 func (c *connector) iggyConfig() iggy.Config {
 	cfg := c.env.Iggy
 	cfg.Logger = c.log
+	cfg.OnReconnect = c.metrics.Reconnects.Inc
 	return cfg
 }

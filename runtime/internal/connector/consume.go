@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"time"
 
+	vm "github.com/VictoriaMetrics/metrics"
+
 	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
@@ -60,6 +62,7 @@ type consumption struct {
 	headers   headerConverter
 	letters   *letters // nil without a dead letter topic
 	held      []*held  // batches that wait for another try
+	lag       map[uint32]*vm.Gauge
 }
 
 // sinkPolicy says what happens to what the plugin or a codec refuses.
@@ -87,6 +90,7 @@ func (c *consumption) run(ctx context.Context) error {
 	c.topicBlob = wire.AppendTopicMetadata(nil, c.stream, c.topic)
 	pause := backoff{min: time.Second, max: 5 * time.Second}
 	defer c.forgetHeld()
+	defer c.forgetLag()
 	for {
 		err := c.session(ctx, pause.reset)
 		if failed := (*failedBatch)(nil); ctx.Err() != nil || errors.As(err, &failed) {
@@ -161,9 +165,31 @@ func (c *consumption) process(ctx context.Context, polled *iggy.Batch) error {
 	c.prepare(polled)
 	c.metrics.Observe(metrics.StagePrepare, time.Since(start))
 	c.member.HandOver(polled)
+	c.showLag(polled)
 	err := c.give(ctx, &held{batch: polled})
 	c.metrics.Observe(metrics.StageTotal, time.Since(start))
 	return err
+}
+
+// showLag tells how many messages of the partition wait behind this batch.
+func (c *consumption) showLag(polled *iggy.Batch) {
+	gauge := c.lag[polled.Partition]
+	if gauge == nil {
+		if c.lag == nil {
+			c.lag = map[uint32]*vm.Gauge{}
+		}
+		gauge = c.metrics.Lag(c.stream, c.topic, polled.Partition)
+		c.lag[polled.Partition] = gauge
+	}
+	gauge.Set(float64(polled.CurrentOffset - min(polled.LastOffset(), polled.CurrentOffset)))
+}
+
+// forgetLag takes the gauges back: their last values would stand for ever.
+func (c *consumption) forgetLag() {
+	for partition := range c.lag {
+		c.metrics.ForgetLag(c.stream, c.topic, partition)
+	}
+	c.lag = nil
 }
 
 // give makes the prepared calls of a batch and settles it: committed, held for

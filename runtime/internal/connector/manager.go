@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
@@ -44,6 +45,7 @@ type Configurations interface {
 type Manager struct {
 	env Environment
 
+	closing    atomic.Bool
 	mu         sync.RWMutex
 	connectors map[config.ID]*connector
 
@@ -102,6 +104,7 @@ func (m *Manager) add(configured *config.Connector) *connector {
 		env:     &m.env,
 		log:     m.env.Logger.With("connector_key", id.Key, "connector_type", string(id.Kind)),
 		status:  newStatus(),
+		closing: &m.closing,
 		prepare: func(ctx context.Context) (plan, error) { return m.plan(ctx, id) },
 	}
 	if id.Kind == config.KindSource {
@@ -137,6 +140,7 @@ func (m *Manager) plan(ctx context.Context, id config.ID) (plan, error) {
 func (m *Manager) Shutdown(ctx context.Context) error {
 	defer m.watching.Wait()
 	defer m.stopWatch()
+	m.closing.Store(true)
 	all := m.all()
 	failed := make([]error, len(all))
 	var stops sync.WaitGroup

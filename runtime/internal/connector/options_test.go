@@ -348,3 +348,19 @@ func (w *world) ActiveVersions(context.Context) (map[config.ID]uint64, error) {
 	}
 	return versions, nil
 }
+
+func TestShutdown_given_restart_request_when_it_comes_too_late_should_be_refused(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	id := w.fileSink("out", `["t"]`)
+	w.start()
+	w.waitStatus(id, StatusRunning)
+	manager := w.manager
+	w.stop()
+	if err := manager.Restart(t.Context(), id); err == nil || !strings.Contains(err.Error(), "shutting down") {
+		t.Errorf("restart answered %v", err)
+	}
+	if info, _ := manager.Get(id); info.Status != StatusStopped {
+		t.Errorf("it is %s", info.Status)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apache/iggy-connect-go/abi/wire"
+	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 )
 
@@ -53,6 +54,7 @@ type queue struct {
 	busy       func() <-chan struct{} // closed while an open or close runs in the library
 	onGarbage  func(error)            // called for a blob that cannot be decoded
 	onTimeout  func()                 // called when the plugin went on without waiting for a result
+	gauges     *metrics.Connector     // show what waits
 	stopping   chan struct{}          // closed when the stop of this instance begins
 
 	mu      sync.Mutex
@@ -71,7 +73,7 @@ type uplink interface {
 	WaitUp(context.Context) error
 }
 
-func newQueue(bounds bounds, generation plugin.Generation, up uplink, busy func() <-chan struct{}, onGarbage func(error), onTimeout func()) *queue {
+func newQueue(bounds bounds, generation plugin.Generation, up uplink, busy func() <-chan struct{}, onGarbage func(error), onTimeout func(), gauges *metrics.Connector) *queue {
 	return &queue{
 		bounds:     bounds,
 		generation: generation,
@@ -79,6 +81,7 @@ func newQueue(bounds bounds, generation plugin.Generation, up uplink, busy func(
 		busy:       busy,
 		onGarbage:  onGarbage,
 		onTimeout:  onTimeout,
+		gauges:     gauges,
 		stopping:   make(chan struct{}),
 		changed:    make(chan struct{}),
 		last:       time.Now(),
@@ -131,7 +134,7 @@ func (q *queue) put(b *batch) *batch {
 		lifted := q.lifted()
 		if q.hasRoom(len(b.blob), lifted) {
 			q.waiting = append(q.waiting, b)
-			q.bytes += len(b.blob)
+			q.count(len(b.blob))
 			q.signal()
 			return b
 		}
@@ -214,7 +217,7 @@ func (q *queue) take(done <-chan struct{}) *batch {
 	}
 	b := q.waiting[0]
 	q.waiting = append(q.waiting[:0], q.waiting[1:]...)
-	q.bytes -= len(b.blob)
+	q.count(-len(b.blob))
 	q.current = b
 	q.signal()
 	return b
@@ -272,8 +275,16 @@ func (q *queue) abandon() (batches, messages int) {
 		batches++
 		messages += b.messages.Count
 	}
-	q.waiting, q.bytes = nil, 0
+	q.waiting = nil
+	q.count(-q.bytes)
 	return batches, messages
+}
+
+// count notes that the bytes of what waits have changed, and shows it.
+func (q *queue) count(change int) {
+	q.bytes += change
+	q.gauges.QueueBytes.Set(float64(q.bytes))
+	q.gauges.QueueBatches.Set(float64(len(q.waiting)))
 }
 
 // buffer returns an empty buffer of an earlier batch, or nil.

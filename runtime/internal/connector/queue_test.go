@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 )
 
@@ -51,7 +52,8 @@ func newFixture(generation plugin.Generation, up link) *queueFixture {
 	f.queue = newQueue(bounds{queueBatches, queueBytes}, generation, up,
 		func() <-chan struct{} { return f.libraryBusy },
 		func(error) { f.garbage.Add(1) },
-		func() { f.timeouts.Add(1) })
+		func() { f.timeouts.Add(1) },
+		metrics.NewSet().Source("test"))
 	return f
 }
 

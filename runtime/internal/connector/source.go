@@ -157,7 +157,7 @@ func (p *sourcePlan) forwarder(c *connector, instance *plugin.Source, targets []
 		onTimeout() // a refused batch counts as a Nack in the plugin, like one without a result
 	}
 	bounds := bounds{batches: int(p.config.QueueBatches), bytes: int(p.config.QueueBytes)}
-	f.queue = newQueue(bounds, instance.Generation(), allTargets(targets), instance.LibraryBusy, onGarbage, onTimeout)
+	f.queue = newQueue(bounds, instance.Generation(), allTargets(targets), instance.LibraryBusy, onGarbage, onTimeout, c.metrics)
 	return f
 }
 

@@ -5,8 +5,8 @@
 BUILD := build
 BIN := $(BUILD)/iggy-connect-go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -X main.version=$(VERSION)
+COMMIT ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.commit=$(COMMIT)
 
 # Quickstart: FILE is tailed through Iggy into stdout_sink, FOR ends it after a time.
 FILE ?= examples/data/sensors.ndjson

@@ -15,8 +15,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is stamped by the build.
-var version = "unknown"
+// version is that of the next release; commit is stamped by the build.
+var (
+	version = "0.1.0"
+	commit  = "unknown"
+)
 
 const (
 	exitOK     = 0
@@ -78,7 +81,7 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(c.OutOrStdout(), "iggy-connect-go %s\n", version)
+			_, err := fmt.Fprintf(c.OutOrStdout(), "iggy-connect-go %s (%s)\n", version, commit)
 			return err
 		},
 	}

@@ -27,6 +27,7 @@ func runCommand() *cobra.Command {
 		Short: "Run the connectors of a configuration (default)",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			dotenv, problem := config.LoadDotenv()
 			environ := config.NewEnvironment(os.Environ())
 			loaded, err := config.LoadRuntime(path, environ)
 			if err != nil {
@@ -37,6 +38,12 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			defer told.Close()
+			if dotenv != "" {
+				told.Logger.Info("Environment variables: " + dotenv)
+			}
+			if problem != nil {
+				logFindings(told.Logger, []config.Finding{*problem})
+			}
 			told.Logger.Info("Configuration: " + loaded.Origin)
 			logFindings(told.Logger, loaded.Findings)
 			return run(c.Context(), loaded.Runtime, environ, told)

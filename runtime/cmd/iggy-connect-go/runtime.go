@@ -33,7 +33,9 @@ type runtime struct {
 	iggy    *iggy.Client
 	server  *api.Server // nil when the API is disabled
 	failed  chan error  // takes the reason why the API ended
-	serving sync.WaitGroup
+
+	background sync.WaitGroup
+	end        context.CancelFunc // of what runs in the background
 }
 
 // startRuntime brings the API up first, then the connectors: an operator can look
@@ -47,7 +49,10 @@ func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Enviro
 	if err := connection.Validate(); err != nil {
 		return nil, err
 	}
-	configurations := provider.NewLocal(cfg.Connectors.Dir, environ)
+	configurations, err := provider.New(cfg.Connectors, environ, log)
+	if err != nil {
+		return nil, err
+	}
 	active, err := configurations.Active(ctx)
 	if err != nil {
 		return nil, err
@@ -55,7 +60,8 @@ func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Enviro
 	logFindings(log, active.Findings)
 	sources, sinks := count(active.Connectors)
 
-	r := &runtime{cfg: cfg, log: log, failed: make(chan error, 1)}
+	ctx, end := context.WithCancel(ctx)
+	r := &runtime{cfg: cfg, log: log, failed: make(chan error, 1), end: end}
 	r.plugins = plugin.NewHost(plugin.Options{Logger: log, Sources: sources})
 	r.iggy = iggy.NewClient(connection)
 	set := metrics.NewSet()
@@ -72,12 +78,15 @@ func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Enviro
 		return nil, err
 	}
 	log.Info(fmt.Sprintf("Found %d source and %d sink configurations.", sources, sinks))
-	r.serving.Go(func() { _ = r.iggy.WaitUp(ctx) }) // begins to connect; readiness asks whether it is up
+	r.background.Go(func() { _ = r.iggy.WaitUp(ctx) }) // begins to connect; readiness asks whether it is up
 	for _, c := range active.Connectors {
 		logFindings(log, c.Findings)
 	}
 	r.manager.Start(active.Connectors)
 	steering.Started()
+	if interval := cfg.Connectors.RefreshInterval; interval > 0 {
+		r.background.Go(func() { r.manager.Refresh(ctx, configurations, interval) })
+	}
 	return r, nil
 }
 
@@ -126,7 +135,7 @@ func (r *runtime) serve(set *metrics.Set, steering *control.Control) error {
 		return err
 	}
 	r.server = server
-	r.serving.Go(func() { r.answer(listener) })
+	r.background.Go(func() { r.answer(listener) })
 	return nil
 }
 
@@ -139,12 +148,13 @@ func (r *runtime) answer(listener net.Listener) {
 // Close stops the connectors, then the API, within ctx. The error names what has
 // not stopped.
 func (r *runtime) Close(ctx context.Context) error {
+	r.end()
 	err := r.manager.Shutdown(ctx)
 	if r.server != nil {
 		err = errors.Join(err, r.server.Shutdown(ctx))
 	}
 	err = errors.Join(err, r.iggy.Close(ctx))
-	r.serving.Wait()
+	r.background.Wait()
 	r.plugins.Close()
 	return err
 }

@@ -36,10 +36,6 @@ type Common struct {
 	OnFailure   OnFailure     `key:"on_failure,new" default:"stop" enum:"stop|dead_letter|drop" doc:"What becomes of a batch that failed for good: the connector stops with an error, or the batch goes to the dead letter topic, or it is dropped and counted."`
 	DeadLetter  *DeadLetter   `key:"dead_letter,new" doc:"The topic that takes failed messages."`
 	StopTimeout time.Duration `key:"stop_timeout,new" default:"5s" doc:"How long a stop waits for batches that are under way, after the plugin has closed."`
-	Isolation   Isolation     `key:"isolation,new" default:"thread" enum:"thread|process" doc:"Where the plugin runs: in this process or in a child of its own."`
-	MemoryLimit Size          `key:"memory_limit,new" default:"0" doc:"With isolation = process: how much memory the child may use. 0: no limit."`
-	CallTimeout time.Duration `key:"call_timeout,new" default:"0" doc:"With isolation = process: how long a plugin call may take before the child is killed. 0: for ever."`
-	MaxCrashes  uint32        `key:"max_crashes,new" default:"3" min:"1" doc:"With isolation = process: after how many crashes a batch counts as failed."`
 }
 
 // Sink is the configuration of a sink connector.
@@ -85,14 +81,6 @@ const (
 	MessageDrop        OnMessageError = "drop"
 	MessageDeadLetter  OnMessageError = "dead_letter"
 	MessageRejectBatch OnMessageError = "reject_batch"
-)
-
-// Isolation is where a plugin runs.
-type Isolation string
-
-const (
-	IsolationThread  Isolation = "thread"
-	IsolationProcess Isolation = "process"
 )
 
 // DeadLetter is the section [dead_letter].
@@ -182,7 +170,6 @@ type SourceStream struct {
 	PartitionKey       string        `key:"partition_key,new" example:"/customer/id" doc:"For partitioning = key: a JSON pointer into the payload, such as /customer/id. Messages with the same value go to the same partition."`
 	PartitionKeyHeader string        `key:"partition_key_header,new" example:"tenant" doc:"For partitioning = key: the header whose value is the key, in place of partition_key."`
 	Partition          *uint32       `key:"partition,new" example:"0" doc:"The number for partitioning = partition."`
-	MaxInFlight        uint32        `key:"max_in_flight,new" default:"1" min:"1" max:"64" doc:"How many send requests may be under way at once. More than 1 gives up the order of messages when a request is repeated."`
 }
 
 func (s *SourceStream) check(report reporter) {
@@ -221,26 +208,13 @@ func checkName(name, key string, report reporter) {
 }
 
 func (s *Sink) check(report reporter) {
-	s.Common.check(report)
 	s.Common.checkDeadLetter(s.OnMessageError, report)
 }
 
 func (s *Source) check(report reporter) {
-	s.Common.check(report)
 	s.Common.checkDeadLetter(s.OnMessageError, report)
 	if len(s.Streams) == 0 {
 		report("streams", "No streams configured for source")
-	}
-}
-
-func (c *Common) check(report reporter) {
-	if c.Isolation == IsolationProcess {
-		return
-	}
-	for key, set := range map[string]bool{"memory_limit": c.MemoryLimit != 0, "call_timeout": c.CallTimeout != 0} {
-		if set {
-			report(key, "needs isolation = \"process\"")
-		}
 	}
 }
 

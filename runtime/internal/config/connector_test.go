@@ -20,7 +20,7 @@ func TestGivenTheLeastASinkNeedsThenTheRestHasDefaults(t *testing.T) {
 	want := Sink{
 		Common: Common{
 			Type: KindSink, Key: "out", Enabled: true, Version: 3, Name: "Out", Path: "libout",
-			OnFailure: FailureStop, StopTimeout: 5 * time.Second, Isolation: IsolationThread, MaxCrashes: 3,
+			OnFailure: FailureStop, StopTimeout: 5 * time.Second,
 		},
 		Streams: []SinkStream{{
 			Stream: "s", Topics: []string{"t"}, Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers"},
@@ -46,11 +46,11 @@ func TestGivenTheLeastASourceNeedsThenTheRestHasDefaults(t *testing.T) {
 	want := Source{
 		Common: Common{
 			Type: KindSource, Key: "out", Enabled: true, Version: 3, Name: "Out", Path: "libout",
-			OnFailure: FailureStop, StopTimeout: 5 * time.Second, Isolation: IsolationThread, MaxCrashes: 3,
+			OnFailure: FailureStop, StopTimeout: 5 * time.Second,
 		},
 		Streams: []SourceStream{{
 			Stream: "s", Topic: "t", Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers"},
-			BatchLength: 1000, LingerTime: 5 * time.Millisecond, Partitioning: PartitionBalanced, MaxInFlight: 1,
+			BatchLength: 1000, LingerTime: 5 * time.Millisecond, Partitioning: PartitionBalanced,
 		}},
 		OnMessageError: MessageDrop, QueueBatches: 2, QueueBytes: 16 << 20,
 	}
@@ -66,10 +66,6 @@ verbose = true
 benchmark = true
 on_failure = "dead_letter"
 stop_timeout = "1s"
-isolation = "process"
-memory_limit = "1 GiB"
-call_timeout = "2s"
-max_crashes = 4
 offset_commit = "after_consuming"
 on_message_error = "dead_letter"
 `, `
@@ -106,8 +102,7 @@ backoff_multiplier = 3
 		Common: Common{
 			Type: KindSink, Key: "out", Enabled: true, Version: 3, Name: "Out", Path: "libout",
 			PluginConfigFormat: "yaml", Verbose: true, Benchmark: true, OnFailure: FailureDeadLetter,
-			DeadLetter: &DeadLetter{"ds", "dt", true}, StopTimeout: time.Second, Isolation: IsolationProcess,
-			MemoryLimit: 1 << 30, CallTimeout: 2 * time.Second, MaxCrashes: 4,
+			DeadLetter: &DeadLetter{"ds", "dt", true}, StopTimeout: time.Second,
 		},
 		Streams: []SinkStream{{
 			Stream: "s", Topics: []string{"t"},
@@ -135,7 +130,6 @@ linger_time = "0"
 partitioning = "key"
 partition_key = "/customer/id"
 partition = 0
-max_in_flight = 2
 [[streams]]
 stream = "s2"
 topic = "t2"
@@ -148,11 +142,11 @@ partition_key_header = "tenant"
 	want := []SourceStream{
 		{
 			Stream: "s", Topic: "t", Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers"}, Partitioning: PartitionByKey,
-			PartitionKey: "/customer/id", Partition: &zero, MaxInFlight: 2,
+			PartitionKey: "/customer/id", Partition: &zero,
 		},
 		{
 			Stream: "s2", Topic: "t2", Codec: Codec{Schema: "raw", AvroLogicalTypes: "numbers"}, BatchLength: 1000,
-			LingerTime: 5 * time.Millisecond, Partitioning: PartitionByKey, PartitionKeyHeader: "tenant", MaxInFlight: 1,
+			LingerTime: 5 * time.Millisecond, Partitioning: PartitionByKey, PartitionKeyHeader: "tenant",
 		},
 	}
 	s := c.Source
@@ -189,7 +183,6 @@ func TestGivenABadConnectorThenOneLineNamesFileLineAndKey(t *testing.T) {
 		"partition":         {sourceFile("", `partitioning = "partition"`, ""), "streams[0].partition: missing, but required"},
 		"start timestamp":   {sinkFile("", `start_from = "timestamp"`, ""), "streams[0].start_timestamp: missing, but required"},
 		"odd timestamp":     {sinkFile("", `start_timestamp = "yesterday"`, ""), "Invalid start timestamp: 'yesterday' is neither"},
-		"memory limit":      {sinkFile(`memory_limit = "1 MiB"`, "", ""), `test.toml:7: memory_limit: needs isolation = "process"`},
 		"parallelism":       {sinkFile("", `parallelism = 0`, ""), "Invalid parallelism: '0' is less than 1"},
 		"many members":      {sinkFile("", `parallelism = 1000`, ""), "Invalid parallelism: '1000' is more than 256"},
 		"queue bytes":       {sourceFile(`queue_bytes = "lots"`, "", ""), "Invalid queue bytes: 'lots' is not a size"},

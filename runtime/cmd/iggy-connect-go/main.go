@@ -64,6 +64,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(run, brokerCommand(), quickstartCommand(), pluginsCommand(), versionCommand())
+	root.AddCommand(operatorCommands()...)
 	return root
 }
 

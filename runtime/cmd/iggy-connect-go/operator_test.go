@@ -1,0 +1,92 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// commandLine runs a command line in this process.
+func commandLine(t *testing.T, args ...string) (output string, err error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetContext(t.Context())
+	err = root.Execute()
+	return out.String(), err
+}
+
+// mustRun runs a command line that succeeds.
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	output, err := commandLine(t, args...)
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, output)
+	}
+	return output
+}
+
+// mustFail runs a command line that fails, and returns its output with the error.
+func mustFail(t *testing.T, args ...string) string {
+	t.Helper()
+	output, err := commandLine(t, args...)
+	if err == nil {
+		t.Fatalf("%v succeeded:\n%s", args, output)
+	}
+	if errors.As(err, new(usageError)) {
+		t.Fatalf("%v: wrong usage: %v", args, err)
+	}
+	if text := err.Error(); strings.Contains(text, "\n") {
+		t.Errorf("the error has several lines: %q", text)
+	}
+	return output + err.Error()
+}
+
+// mustMisuse runs a command line that is wrong by itself.
+func mustMisuse(t *testing.T, args ...string) string {
+	t.Helper()
+	_, err := commandLine(t, args...)
+	if !errors.As(err, new(usageError)) {
+		t.Fatalf("%v: got %v, want a usage error", args, err)
+	}
+	return err.Error()
+}
+
+func mustContain(t *testing.T, output string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(output, part) {
+			t.Errorf("%q is not in:\n%s", part, output)
+		}
+	}
+}
+
+func decoded[T any](t *testing.T, output string) (value T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(output), &value); err != nil {
+		t.Fatalf("%v in:\n%s", err, output)
+	}
+	return value
+}
+
+func writeFile(t *testing.T, dir, name, content string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

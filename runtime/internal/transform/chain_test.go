@@ -198,3 +198,24 @@ func BenchmarkAddField(b *testing.B) {
 		}
 	}
 }
+
+// FuzzChain: whatever JSON comes in, what comes out is JSON.
+func FuzzChain(f *testing.F) {
+	c := chain(f,
+		`filter_fields {"enabled":true,"patterns":[{"value_pattern":"is_not_null"}]}`,
+		`add_fields {"enabled":true,"fields":[{"key":"x","value":{"static":[1]}}]}`,
+		`rename_fields {"enabled":true,"field_mappings":{"a":"b"}}`,
+		`filter_fields {"enabled":true,"patterns":[{"value_pattern":{"equals":{"a":[1.5,"x"]}}}],"include_matching":false}`,
+		`update_fields {"enabled":true,"fields":[{"key":"b","value":{"computed":"uuid_v4"},"condition":"key_exists"}]}`,
+		`unwrap_envelope {"enabled":true,"field":"data"}`)
+	f.Add([]byte(`{"a":1,"b":null,"data":{"a":[1.5,"x"]},"\u0061":2}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		if !schema.ValidJSON(payload) {
+			return
+		}
+		m := schema.NewMessage(wire.SchemaJSON, payload, nil)
+		if kept, err := c.Apply(m); err != nil || !kept || !schema.ValidJSON(m.Bytes()) {
+			t.Fatalf("%s became %s, kept %v, %v", payload, m.Bytes(), kept, err)
+		}
+	})
+}

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
 )
 
 // Messages of 256 bytes: what the load plugins send, and one made of many small parts.
@@ -51,6 +53,55 @@ func BenchmarkParse(b *testing.B) {
 				m.reset(in, nil, true)
 				if m.Object() == nil {
 					b.Fatal("not an object")
+				}
+			}
+		})
+	}
+}
+
+// The fixtures' records, as messages of 256-byte JSON are not the load of these formats.
+const (
+	personAvro = `{"type":"record","name":"Person","fields":[{"name":"name","type":"string"},{"name":"age","type":"int"}]}`
+	personJSON = `{"name":"Ann Kowalska","age":30}`
+)
+
+func BenchmarkCodecs(b *testing.B) {
+	golden := "../../../testdata/golden/fixtures/"
+	for name, c := range map[string]struct {
+		config Config
+		text   string
+	}{
+		"avro": {Config{Schema: wire.SchemaAvro, AvroSchemaJSON: personAvro}, personJSON},
+		"proto": {Config{Schema: wire.SchemaProto, ProtoSchemaPath: golden + "person.proto", ProtoIncludePaths: []string{golden}, ProtoMessageType: "golden.v1.Person"},
+			`{"name":"Ann","age":30,"balance":"-5","active":true,"small":7,"large":"18446744073709551615","level":"LEVEL_HIGH","address":{"street":"Main"},"scores":[1,2,3],"rate":1.5}`},
+		"flat_buffer": {Config{Schema: wire.SchemaFlatBuffer, FlatBufferSchemaPath: "testdata/inventory.bfbs"}, `{"name":"crate","int_value":30,"tags":[{"name":"a","weight":7}],"scores":[1,2,3]}`},
+	} {
+		codec, err := NewCodec(c.config)
+		if err != nil {
+			b.Fatal(err)
+		}
+		message := NewMessage(wire.SchemaJSON, []byte(c.text), nil)
+		encoded, err := codec.Encode(message)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var m Message
+		b.Run(name+"/decode", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				m.reset(encoded, nil, false)
+				if err := codec.Decode(&m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/encode", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				m.reset([]byte(c.text), nil, false)
+				m.schema = wire.SchemaJSON
+				if _, err := codec.Encode(&m); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})

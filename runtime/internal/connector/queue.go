@@ -39,6 +39,7 @@ type batch struct {
 	received time.Time
 	decoding time.Duration // spent on copying and checking the blob
 	answered time.Time     // when the callback returned; zero while it waits
+	expired  bool          // the plugin went on without its result
 }
 
 // queue carries batches from the plugin's thread to the forwarder.
@@ -170,13 +171,14 @@ func (q *queue) sameAsLast(b *batch) *batch {
 	if q.generation != 2 || last == nil {
 		return nil
 	}
-	if !last.answered.IsZero() {
-		last.answered = time.Time{} // the plugin's own Nack is counted once
-		q.onTimeout()
+	if !last.expired {
+		last.expired = true
+		q.onTimeout() // the plugin has counted a Nack
 	}
 	if !bytes.Equal(last.blob, b.blob) {
 		return nil
 	}
+	last.answered, last.expired = time.Time{}, false
 	return last
 }
 
@@ -231,7 +233,7 @@ func (q *queue) finish(b *batch) (id uint64, inTime bool) {
 	if q.current == b {
 		q.current = nil
 	}
-	return b.id, b.answered.IsZero() || time.Since(b.answered) < resultTimeout
+	return b.id, !b.expired && (b.answered.IsZero() || time.Since(b.answered) < resultTimeout)
 }
 
 // beginStop lifts the bounds for good and lets every callback go.

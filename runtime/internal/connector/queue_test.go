@@ -224,10 +224,13 @@ func TestReceive_given_plugin_gave_up_waiting_when_bytes_differ_should_keep_both
 	mustAnswer(t, f.deliver(1, blobOf("a")), accepted)
 	first := mustTake(t, f.queue, 1)
 	mustAnswer(t, f.deliver(2, blobOf("b")), accepted)
-	if id, _ := f.finish(first); id != 1 {
-		t.Fatalf("first finished as %d", id)
+	if id, inTime := f.finish(first); id != 1 || inTime {
+		t.Fatalf("first finished as %d, in time %v; want 1, false", id, inTime)
 	}
-	mustTake(t, f.queue, 2)
+	second := mustTake(t, f.queue, 2)
+	if id, inTime := f.finish(second); id != 2 || !inTime {
+		t.Fatalf("second finished as %d, in time %v; want 2, true", id, inTime)
+	}
 }
 
 func TestAbandon_given_batches_left_when_stop_ran_out_of_time_should_count_their_messages(t *testing.T) {

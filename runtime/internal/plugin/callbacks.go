@@ -51,12 +51,12 @@ func receive(id uint32, batchID uint64, messages *C.host_byte, length C.size_t) 
 }
 
 //export hostLog
-func hostLog(level C.uint8_t, target *C.host_byte, targetLength C.size_t, message *C.host_byte, messageLength C.size_t) {
+func hostLog(instance C.uint32_t, level C.uint8_t, target *C.host_byte, targetLength C.size_t, message *C.host_byte, messageLength C.size_t) {
 	// A logger that panics is not worth the process, and there is nowhere to log it.
 	defer func() { _ = recover() }()
 	targetBytes, _ := view(target, targetLength)
 	messageBytes, _ := view(message, messageLength)
-	logRecord(uint8(level), targetBytes, messageBytes)
+	logRecord(uint32(instance), uint8(level), targetBytes, messageBytes)
 }
 
 // maxLength is beyond what any plugin hands over at once: a greater length is a mistake,

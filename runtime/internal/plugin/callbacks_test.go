@@ -6,6 +6,8 @@ package plugin
 
 import (
 	"bytes"
+	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -221,4 +223,40 @@ func TestRecordsArriveAfterClose(t *testing.T) {
 	s.Close()
 	openSink(t, h, "release")
 	logged.await(t, "INFO later")
+}
+
+func TestRecordsDuringCallsSayWhichInstanceLogs(t *testing.T) {
+	// given two instances of one library with loggers of their own
+	h, logged := newHost(t)
+	library := loadSink(t, h, scripted(t))
+	sinks, logs := [2]*Sink{library.NewSink(), library.NewSink()}, [2]*records{newRecords(), newRecords()}
+	for i, s := range sinks {
+		s.LogTo(slog.New(logs[i]))
+	}
+
+	// when they log in open, in consume and, the second, on threads of the plugin
+	for i, s := range sinks {
+		s.Open([]byte(fmt.Sprintf("log 2 a::b open%d", i)))
+		run(s, fmt.Sprintf("log 2 a::b consume%d", i))
+	}
+	run(sinks[1], "log_threads 2 1")
+	for _, s := range sinks {
+		s.Close()
+	}
+
+	// then each has its own records, and the host those that nobody can be named for
+	for i, s := range sinks {
+		for _, call := range []string{"open", "consume"} {
+			line := fmt.Sprintf("INFO %s%d target=connector plugin_id=%d connector_target=a::b", call, i, s.ID())
+			if n, _ := logs[i].count(line); n != 1 {
+				t.Errorf("instance %d logged %q, not %q", i, logs[i].lines, line)
+			}
+		}
+		if n, _ := logs[i].count(fmt.Sprintf("consume%d", 1-i)); n != 0 {
+			t.Errorf("instance %d has records of the other: %q", i, logs[i].lines)
+		}
+	}
+	if n, _ := logged.count("INFO from a thread"); n != 2 {
+		t.Errorf("the host has %q", logged.lines)
+	}
 }

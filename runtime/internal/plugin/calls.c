@@ -4,7 +4,10 @@
 
 /* For the time of a call SIGURG is blocked: Go sends it to its threads to preempt them,
  * and a plugin in a sleep would see EINTR. Afterwards the thread has the mask that it
- * had before, so that a plugin that blocks signals takes no thread of the host along. */
+ * had before, so that a plugin that blocks signals takes no thread of the host along.
+ *
+ * The thread also remembers for which instance it is called: the log callback does not
+ * say who logs, but most plugins log on the thread of the call. */
 #define _GNU_SOURCE
 #include "calls.h"
 
@@ -14,18 +17,35 @@
 
 #include "_cgo_export.h"
 
-static sigset_t enter(void) {
-    sigset_t preemption, before;
+static _Thread_local uint32_t current_instance; /* 0: none */
+
+struct outside {
+    sigset_t signals;
+    uint32_t instance; /* of the call around this one: a callback may lead to another */
+};
+
+static struct outside enter(uint32_t id) {
+    struct outside before = {.instance = current_instance};
+    sigset_t preemption;
     sigemptyset(&preemption);
     sigaddset(&preemption, SIGURG);
-    pthread_sigmask(SIG_BLOCK, &preemption, &before);
+    pthread_sigmask(SIG_BLOCK, &preemption, &before.signals);
+    current_instance = id;
     return before;
 }
 
-static void leave(sigset_t before) { pthread_sigmask(SIG_SETMASK, &before, NULL); }
+static void leave(struct outside before) {
+    current_instance = before.instance;
+    pthread_sigmask(SIG_SETMASK, &before.signals, NULL);
+}
+
+static void log_callback(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
+                         size_t message_len) {
+    hostLog(current_instance, level, target, target_len, message, message_len);
+}
 
 void *host_load(const char *path, char *error, size_t error_size) {
-    sigset_t before = enter(); /* constructors of the library run */
+    struct outside before = enter(0); /* constructors of the library run */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     leave(before);
     if (library == NULL) snprintf(error, error_size, "%s", dlerror());
@@ -33,22 +53,22 @@ void *host_load(const char *path, char *error, size_t error_size) {
 }
 
 const char *host_version(iggy_sink_version_fn *version) {
-    sigset_t before = enter();
+    struct outside before = enter(0);
     const char *text = version();
     leave(before);
     return text;
 }
 
 int32_t host_sink_open(iggy_sink_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len) {
-    sigset_t before = enter();
-    int32_t code = open(id, config, config_len, hostLog);
+    struct outside before = enter(id);
+    int32_t code = open(id, config, config_len, log_callback);
     leave(before);
     return code;
 }
 
 int32_t host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id, const uint8_t *topic, size_t topic_len,
                           const uint8_t *metadata, size_t metadata_len, const uint8_t *messages, size_t messages_len) {
-    sigset_t before = enter();
+    struct outside before = enter(id);
     int32_t code = consume(id, topic, topic_len, metadata, metadata_len, messages, messages_len);
     leave(before);
     return code;
@@ -56,21 +76,21 @@ int32_t host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id, const uint
 
 int32_t host_source_open(iggy_source_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len,
                          const uint8_t *state, size_t state_len) {
-    sigset_t before = enter();
-    int32_t code = open(id, config, config_len, state, state_len, hostLog);
+    struct outside before = enter(id);
+    int32_t code = open(id, config, config_len, state, state_len, log_callback);
     leave(before);
     return code;
 }
 
 int32_t host_source_handle(iggy_source_handle_fn *handle, uint32_t id) {
-    sigset_t before = enter();
+    struct outside before = enter(id);
     int32_t code = handle(id, hostSendV1);
     leave(before);
     return code;
 }
 
 int32_t host_source_handle_v2(iggy_source_handle_v2_fn *handle, uint32_t id) {
-    sigset_t before = enter();
+    struct outside before = enter(id);
     int32_t code = handle(id, hostSendV2);
     leave(before);
     return code;
@@ -78,14 +98,14 @@ int32_t host_source_handle_v2(iggy_source_handle_v2_fn *handle, uint32_t id) {
 
 int32_t host_source_batch_result(iggy_source_batch_result_fn *batch_result, uint32_t id, uint64_t batch_id,
                                  uint8_t result) {
-    sigset_t before = enter();
+    struct outside before = enter(id);
     int32_t code = batch_result(id, batch_id, result);
     leave(before);
     return code;
 }
 
 int32_t host_close(iggy_sink_close_fn *close, uint32_t id) {
-    sigset_t before = enter();
+    struct outside before = enter(id);
     int32_t code = close(id);
     leave(before);
     return code;

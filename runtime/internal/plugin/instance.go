@@ -5,6 +5,7 @@
 package plugin
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,12 @@ func (i *instance) init(kind Kind, library *library) {
 // ID is the number by which the plugin and its callbacks name this instance.
 func (i *instance) ID() uint32 { return i.id }
 
+// LogTo names the logger for what the plugin logs while it is called for this instance,
+// in place of the host's. It counts until the instance is closed.
+func (i *instance) LogTo(logger *slog.Logger) {
+	instanceLogs.set(i.id, logger.With("target", pluginTarget, "plugin_id", i.id))
+}
+
 // CurrentCall tells which call into the plugin has been in progress for longest, and since
 // when. It takes no lock and may be asked at any time.
 func (i *instance) CurrentCall() (name string, since time.Time, ok bool) { return i.calls.oldest() }
@@ -96,6 +103,7 @@ func (i *instance) close(call func() int32) int32 {
 		i.library.host.untrack(i)
 	}
 	i.phase = phaseClosed
+	instanceLogs.remove(i.id)
 	return i.closeCode
 }
 

@@ -23,9 +23,16 @@ const pluginTarget = "connector"
 // lives. A Host sets it before it loads the first of them.
 var processLog atomic.Pointer[slog.Logger]
 
-// logRecord logs a record of a plugin.
-func logRecord(level uint8, target, message []byte) {
-	logger, severity := processLog.Load(), severity(level)
+// instanceLogs receives what instances log while they are called. On threads of its own a
+// plugin speaks for no instance in particular.
+var instanceLogs idTable[*slog.Logger]
+
+// logRecord logs a record of a plugin, which is called for that instance; 0 is none.
+func logRecord(instance uint32, level uint8, target, message []byte) {
+	logger, severity := instanceLogs.get(instance), severity(level)
+	if logger == nil {
+		logger = processLog.Load()
+	}
 	ctx := context.Background()
 	if !logger.Enabled(ctx, severity) {
 		return

@@ -12,34 +12,34 @@ import (
 
 // receivers maps instance ids to receivers for the callbacks: C keeps the number, never a
 // Go pointer.
-var receivers receiverTable
+var receivers idTable[Receiver]
 
-// receiverTable is read on every batch and written on start and close only: the map is
+// idTable is read on every batch or record and written on start and close only: the map is
 // replaced as a whole, so that a look-up is one atomic load and no lock.
-type receiverTable struct {
+type idTable[T any] struct {
 	mu   sync.Mutex
-	byID atomic.Pointer[map[uint32]Receiver]
+	byID atomic.Pointer[map[uint32]T]
 }
 
-func (t *receiverTable) get(id uint32) Receiver {
+func (t *idTable[T]) get(id uint32) (found T) {
 	if byID := t.byID.Load(); byID != nil {
-		return (*byID)[id]
+		found = (*byID)[id]
 	}
-	return nil
+	return found
 }
 
-func (t *receiverTable) set(id uint32, r Receiver) {
-	t.change(func(byID map[uint32]Receiver) { byID[id] = r })
+func (t *idTable[T]) set(id uint32, value T) {
+	t.change(func(byID map[uint32]T) { byID[id] = value })
 }
 
-func (t *receiverTable) remove(id uint32) {
-	t.change(func(byID map[uint32]Receiver) { delete(byID, id) })
+func (t *idTable[T]) remove(id uint32) {
+	t.change(func(byID map[uint32]T) { delete(byID, id) })
 }
 
-func (t *receiverTable) change(apply func(map[uint32]Receiver)) {
+func (t *idTable[T]) change(apply func(map[uint32]T)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	changed := map[uint32]Receiver{}
+	changed := map[uint32]T{}
 	if byID := t.byID.Load(); byID != nil {
 		maps.Copy(changed, *byID)
 	}

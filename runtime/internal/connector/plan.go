@@ -6,7 +6,6 @@ package connector
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
@@ -138,35 +137,6 @@ func planProduction(cfg *config.Source) (*schema.SourcePipeline, error) {
 	}
 	return schema.NewSourcePipeline(encoders, transforms), nil
 }
-
-// Check says what keeps a configuration from running as far as that can be known
-// without loading its library or connecting to anything.
-func Check(configured *config.Connector) []config.Finding {
-	var problems []error
-	common := configured.Common()
-	info, err := plugin.Inspect(common.Path)
-	switch wanted := kinds[configured.Kind]; {
-	case err != nil:
-		problems = append(problems, err)
-	case !slices.Contains(info.Kinds, wanted):
-		problems = append(problems, fmt.Errorf("plugin library %s is no %s", info.Path, wanted))
-	}
-	if configured.Sink != nil {
-		_, err = planTopics(configured.Sink)
-	} else {
-		_, err = planProduction(configured.Source)
-	}
-	if err != nil {
-		problems = append(problems, err)
-	}
-	findings := make([]config.Finding, len(problems))
-	for i, problem := range problems {
-		findings[i] = config.Finding{File: configured.File, Severity: config.Error, Message: problem.Error()}
-	}
-	return findings
-}
-
-var kinds = map[config.Kind]plugin.Kind{config.KindSink: plugin.KindSink, config.KindSource: plugin.KindSource}
 
 func codecConfig(codec *config.Codec) (schema.Config, error) {
 	kind, err := wire.ParseSchema(codec.Schema)

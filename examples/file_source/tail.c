@@ -108,20 +108,30 @@ static enum answer use_file(struct tail *tail, const struct sibling *sibling) {
 
 /* ---- Reading from the open file -------------------------------------------- */
 
-/* Reads the window and up to `want` bytes of data behind it with one call, so
- * that the proof belongs to the data. False: the file does not hold what was read
- * from it before, or cannot be read. */
+/* Whether the file still begins, from an offset on, with bytes that were read. */
+static bool still_holds(int file, const uint8_t *bytes, size_t len, uint64_t offset) {
+    uint8_t again[WINDOW];
+    if (len > sizeof again) len = sizeof again;
+    return read_at(file, again, len, offset) == (ssize_t)len && memcmp(again, bytes, len) == 0;
+}
+
+/* Reads the window and up to `want` bytes of data behind it. False: the file does not
+ * hold what was read from it before, was cut short meanwhile, or cannot be read. */
 static bool fill(struct tail *tail, size_t want) {
     struct stat info;
+    struct buffer *bytes = &tail->bytes;
     tail->lead = window(tail->at.offset);
-    buffer_reset(&tail->bytes);
-    if (!buffer_reserve(&tail->bytes, tail->lead + want)) return false;
+    uint64_t start = tail->at.offset - tail->lead;
+    buffer_reset(bytes);
+    if (!buffer_reserve(bytes, tail->lead + want)) return false;
     if (fstat(tail->file, &info) != 0) return false;
-    ssize_t got = read_at(tail->file, tail->bytes.bytes, tail->lead + want,
-                          tail->at.offset - tail->lead);
+    ssize_t got = read_at(tail->file, bytes->bytes, tail->lead + want, start);
     if (got < (ssize_t)tail->lead) return false;
-    if (fingerprint_of(tail->bytes.bytes, tail->lead) != tail->at.fingerprint) return false;
-    tail->bytes.len = (size_t)got;
+    if (fingerprint_of(bytes->bytes, tail->lead) != tail->at.fingerprint) return false;
+    /* The end may stem from another file than the beginning, if it was replaced while
+     * it was read; then the beginning has changed too. */
+    if (!still_holds(tail->file, bytes->bytes, (size_t)got, start)) return false;
+    bytes->len = (size_t)got;
     tail->at.modified = modified_ns(&info);
     tail->idle = false;
     return true;

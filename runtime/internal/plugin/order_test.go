@@ -5,6 +5,7 @@
 package plugin
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -111,27 +112,21 @@ func TestCloseComesAfterTheLastCallReturned(t *testing.T) {
 	// given a call that is not done yet
 	h, logged := newHost(t)
 	s, other := openSink(t, h, "ok"), openSink(t, h, "ok")
-	var mu sync.Mutex
-	var order []string
-	note := func(what string) {
-		mu.Lock()
-		defer mu.Unlock()
-		order = append(order, what)
-	}
 	var calls sync.WaitGroup
-	calls.Go(func() { run(s, "hang"); note("consume") })
+	calls.Go(func() { run(s, "hang log 2 scripted consumed") })
 	logged.await(t, "hanging")
 
 	// when
-	calls.Go(func() { s.Close(); note("close") })
+	calls.Go(func() { s.Close() })
 	awaitBusy(t, s)
 	name, _, _ := s.CurrentCall()
 	run(other, "release")
 	within(t, calls.Wait)
 
 	// then
-	if name != CallConsume || order[0] != "consume" {
-		t.Fatalf("current call %q, order %v", name, order)
+	consumed, closing := logged.index("INFO consumed"), logged.index(fmt.Sprint("INFO closing ", s.ID()))
+	if name != CallConsume || consumed < 0 || closing < consumed {
+		t.Fatalf("current call was %q, it ended in line %d, close began in line %d", name, consumed, closing)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,6 +128,13 @@ func (r *records) count(text string) (n int, changed <-chan struct{}) {
 		}
 	}
 	return n, r.changed
+}
+
+// index returns the place of the first line that contains text, or -1.
+func (r *records) index(text string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.IndexFunc(r.lines, func(line string) bool { return strings.Contains(line, text) })
 }
 
 func (r *records) await(t *testing.T, text string) {

@@ -307,6 +307,7 @@ __attribute__((unused)) static int32_t end(uint32_t id) {
     instance->stop = true;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mu);
+    say("closing %u", (unsigned)id);
     if (instance->started) pthread_join(instance->thread, NULL);
     if (instance->hang_in_close) hang();
     if (instance->send_at_close) say("at close %d", send_batch(instance, id, "last", 4));

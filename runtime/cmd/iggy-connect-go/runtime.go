@@ -71,7 +71,7 @@ func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Enviro
 	})
 	steering := &control.Control{
 		Manager: r.manager, Provider: configurations, Host: r.plugins, Iggy: r.iggy,
-		StateDir: cfg.State.Path, IggyConfig: connection, Environ: environ,
+		StateDir: cfg.State.Path, Levels: told.Levels, IggyConfig: connection, Environ: environ,
 	}
 	if err := r.serve(set, steering); err != nil {
 		r.Close(ctx)

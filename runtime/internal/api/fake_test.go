@@ -34,6 +34,7 @@ type runtime struct {
 	plugins   []api.Plugin
 	readiness api.Readiness
 	findings  []config.Finding
+	levels    map[config.ID]string
 	orders    []string // such as "restart sink s3"
 	// obey is called for every order, in place of success.
 	obey func(ctx context.Context, order string) error
@@ -44,6 +45,7 @@ func newRuntime() *runtime {
 		infos:     make(map[config.ID]api.Connector),
 		running:   make(map[config.ID]*config.Connector),
 		versions:  make(map[config.ID][]*config.Connector),
+		levels:    make(map[config.ID]string),
 		readiness: api.Readiness{Configured: true, Started: true, Connected: true},
 		obey:      func(context.Context, string) error { return nil },
 	}
@@ -186,6 +188,22 @@ func (r *runtime) State(_ context.Context, source string) (api.State, error) {
 
 func (r *runtime) DeleteState(ctx context.Context, source string) error {
 	return r.order(ctx, config.ID{Kind: config.KindSource, Key: source}, "delete state")
+}
+
+func (r *runtime) LogLevel(id config.ID) (string, error) {
+	_, err := r.Get(id)
+	return r.levels[id], err
+}
+
+func (r *runtime) SetLogLevel(id config.ID, level string) error {
+	if _, err := r.Get(id); err != nil {
+		return err
+	}
+	if level == "loud" {
+		return codedError{api.CodeInvalidConfiguration, "no such level"}
+	}
+	r.levels[id] = level
+	return nil
 }
 
 func (r *runtime) Plugins(context.Context) ([]api.Plugin, error) { return r.plugins, nil }

@@ -44,6 +44,13 @@ type Connectors interface {
 	// DeleteState removes the saved state of a stopped source.
 	DeleteState(ctx context.Context, source string) error
 
+	// LogLevel returns the name of the level that a connector logs from, empty where it has none of
+	// its own and the filter of the log decides.
+	LogLevel(config.ID) (string, error)
+	// SetLogLevel changes it, until the process ends. CodeInvalidConfiguration when there is no such
+	// level; empty leaves it to the filter again.
+	SetLogLevel(id config.ID, level string) error
+
 	// Plugins describes the libraries that connectors name, without loading any.
 	Plugins(context.Context) ([]Plugin, error)
 	Readiness() Readiness

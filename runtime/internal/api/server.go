@@ -112,6 +112,8 @@ func (s *Server) family(kind config.Kind) {
 	s.get(one+"/configs/plugin", s.of(kind, s.pluginConfig))
 	s.add(http.MethodPost, one+"/configs/validate", s.of(kind, s.validate))
 	s.get(one+"/configs/:version", s.of(kind, s.version))
+	s.get(one+"/log-level", s.of(kind, s.logLevel))
+	s.add(http.MethodPut, one+"/log-level", s.of(kind, s.setLogLevel))
 	for action, change := range map[string]func(context.Context, config.ID) error{
 		"restart": s.connectors.Restart,
 		"stop":    s.connectors.Stop,

@@ -44,6 +44,7 @@ type plan interface {
 type instance interface {
 	ID() uint32
 	Version() string
+	LogTo(*slog.Logger)
 	CurrentCall() (name string, since time.Time, ok bool)
 }
 
@@ -165,12 +166,13 @@ func (c *connector) stopping(ctx context.Context) {
 	}
 }
 
-// attach makes the current instance visible.
+// attach makes the current instance visible, and what it logs the connector's.
 func (c *connector) attach(i instance) {
 	info := *c.info.Load()
 	info.PluginID, info.Version = i.ID(), i.Version()
 	c.info.Store(&info)
 	c.instance.Store(&i)
+	i.LogTo(c.log)
 	c.metrics.WatchCalls(func() time.Duration {
 		if _, since, ok := i.CurrentCall(); ok {
 			return time.Since(since)

@@ -20,6 +20,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 	"github.com/apache/iggy-connect-go/runtime/internal/state"
+	"github.com/apache/iggy-connect-go/runtime/internal/telemetry"
 )
 
 // Provider keeps the versions of connector configurations.
@@ -39,6 +40,7 @@ type Control struct {
 	Host     *plugin.Host
 	Iggy     *iggy.Client
 	StateDir string
+	Levels   *telemetry.Levels
 	// IggyConfig is for connections of single calls, Environ for references in configurations.
 	IggyConfig iggy.Config
 	Environ    config.Environment
@@ -144,6 +146,34 @@ func (c *Control) DeleteState(_ context.Context, key string) error {
 	}
 	defer file.Close()
 	return file.Remove()
+}
+
+// LogLevel returns the name of a connector's own log level, empty where it has none.
+func (c *Control) LogLevel(id config.ID) (string, error) {
+	if _, err := c.Manager.Get(id); err != nil {
+		return "", err
+	}
+	if level := c.Levels.Get(string(id.Kind), id.Key); level != nil {
+		return telemetry.LevelName(*level), nil
+	}
+	return "", nil
+}
+
+// SetLogLevel gives a connector a log level of its own; empty takes it back.
+func (c *Control) SetLogLevel(id config.ID, name string) error {
+	if _, err := c.Manager.Get(id); err != nil {
+		return err
+	}
+	if name == "" {
+		c.Levels.Set(string(id.Kind), id.Key, nil)
+		return nil
+	}
+	level, err := telemetry.ParseLevel(name)
+	if err != nil {
+		return coded(api.CodeInvalidConfiguration, err)
+	}
+	c.Levels.Set(string(id.Kind), id.Key, &level)
+	return nil
 }
 
 // Plugins describes the libraries that connectors name. None is loaded for it.

@@ -74,7 +74,7 @@ var errUndelivered = errors.New("a batch could not be delivered and a generation
 
 // run forwards until the queue is closed and empty, or ctx is cancelled.
 func (f *forwarder) run(ctx context.Context) {
-	for f.gather(ctx) {
+	for ctx.Err() == nil && f.gather(ctx) {
 		f.forward(ctx)
 		for _, b := range f.work {
 			f.queue.recycle(b)

@@ -4,7 +4,11 @@
 
 package schema
 
-import "github.com/apache/iggy-connect-go/abi/wire"
+import (
+	"time"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+)
 
 // Transformer is an ordered list of transforms, as package transform builds it. It is
 // immutable and may be shared by pipelines.
@@ -35,6 +39,7 @@ type SinkPipeline struct {
 	decoder    Decoder
 	transforms Transformer // nil when there are none
 	message    Message
+	clock      decodeClock
 }
 
 // NewSinkPipeline returns the pipeline of one stream entry. transforms may be nil.
@@ -51,11 +56,17 @@ func (p *SinkPipeline) UsesHeaders() bool { return p.transforms != nil && p.tran
 func (p *SinkPipeline) Process(payload []byte, headers []wire.Header) (Result, error) {
 	m := &p.message
 	m.reset(payload, headers, p.transforms != nil)
-	if err := p.decoder.Decode(m); err != nil {
+	start := p.clock.start()
+	err := p.decoder.Decode(m)
+	p.clock.stop(start)
+	if err != nil {
 		return Result{}, &StageError{StageDecode, err}
 	}
 	return transformed(m, p.transforms)
 }
+
+// DecodeTime estimates how long decoding has taken since it was asked last.
+func (p *SinkPipeline) DecodeTime() time.Duration { return p.clock.take() }
 
 // SourcePipeline makes of a produced payload what is sent to Iggy: Process once, then
 // Encode for each stream of the source. Where produced schema and stream agree and
@@ -65,6 +76,7 @@ type SourcePipeline struct {
 	transforms Transformer // nil when there are none
 	message    Message
 	produced   wire.Schema
+	clock      decodeClock
 }
 
 // typed is a codec that knows the schema of its messages, not only their format.
@@ -101,11 +113,17 @@ func (p *SourcePipeline) Process(produced wire.Schema, payload []byte, headers [
 	m := &p.message
 	m.reset(payload, headers, p.transforms != nil)
 	p.produced = produced
-	if err := p.decode(m, produced); err != nil {
+	start := p.clock.start()
+	err := p.decode(m, produced)
+	p.clock.stop(start)
+	if err != nil {
 		return Result{}, &StageError{StageDecode, err}
 	}
 	return transformed(m, p.transforms)
 }
+
+// DecodeTime estimates how long decoding has taken since it was asked last.
+func (p *SourcePipeline) DecodeTime() time.Duration { return p.clock.take() }
 
 // decode reads a payload as JSON for transforms where a stream knows its schema, else as
 // the original runtime reads it.

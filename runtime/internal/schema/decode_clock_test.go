@@ -1,0 +1,54 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"testing"
+	"time"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+)
+
+// slowDecoder takes a millisecond a message.
+type slowDecoder struct{}
+
+func (slowDecoder) Decode(m *Message) error {
+	time.Sleep(time.Millisecond)
+	return nil
+}
+
+func TestDecodeTime_given_a_batch_when_asked_should_estimate_all_of_its_messages(t *testing.T) {
+	for _, messages := range []int{1, 10, 100} {
+		p := NewSinkPipeline(slowDecoder{}, nil)
+		start := time.Now()
+		for range messages {
+			if _, err := p.Process([]byte("{}"), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		took := time.Since(start)
+		got := p.DecodeTime()
+		if got < time.Duration(messages)*time.Millisecond || got > 10*took {
+			t.Errorf("%d messages: estimated %v of %v", messages, got, took)
+		}
+		if again := p.DecodeTime(); again != 0 {
+			t.Errorf("%v are left for the next batch", again)
+		}
+	}
+}
+
+func TestDecodeTime_given_a_source_when_asked_should_estimate_too(t *testing.T) {
+	encoder, err := NewEncoder(Config{Schema: wire.SchemaJSON})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewSourcePipeline([]Encoder{encoder}, nil)
+	if _, err := p.Process(wire.SchemaJSON, []byte(`{"a":1}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	if p.DecodeTime() <= 0 {
+		t.Error("decoding took no time")
+	}
+}

@@ -167,7 +167,7 @@ func (a *avroCodec) Encode(m *Message) ([]byte, error) {
 	if a.datum == nil {
 		return nil, errNoAvroSchema
 	}
-	datum, err := a.datum.encode(m.Scratch(), trimmed(m.Bytes()))
+	datum, err := a.datum.encode(m.Scratch(), trimmed(m.Bytes()), &m.parts)
 	var fault *Error
 	switch {
 	case errors.As(err, &fault):

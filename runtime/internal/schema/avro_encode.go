@@ -19,6 +19,7 @@ var errAvroWork = errors.New("the value may be of too many types of nested union
 // avroEncoder encodes JSON as a datum.
 type avroEncoder struct {
 	dst   []byte
+	parts *splitter
 	depth int
 	// Bytes that may still be looked at. Each value is, once for each level it is nested
 	// in, and again for each type of a union; with unions in unions that multiplies.
@@ -26,8 +27,8 @@ type avroEncoder struct {
 }
 
 // encode appends the datum of a JSON text.
-func (t *avroType) encode(dst, text []byte) ([]byte, error) {
-	e := avroEncoder{dst: dst, work: 64*len(text) + 1<<20}
+func (t *avroType) encode(dst, text []byte, parts *splitter) ([]byte, error) {
+	e := avroEncoder{dst: dst, parts: parts, work: 64*len(text) + 1<<20}
 	err := e.value(t, text)
 	return e.dst, err
 }
@@ -231,7 +232,8 @@ func (e *avroEncoder) array(t *avroType, text []byte) error {
 	if text[0] != '[' {
 		return unfit(text, "an array")
 	}
-	elements := SplitArray(text)
+	elements := e.parts.array(text)
+	defer e.parts.dropElements(len(elements))
 	if len(elements) > 0 {
 		e.varint(int64(len(elements)))
 	}
@@ -248,7 +250,8 @@ func (e *avroEncoder) mapping(t *avroType, text []byte) error {
 	if text[0] != '{' {
 		return unfit(text, "an object")
 	}
-	members := SplitObject(text)
+	members := e.parts.object(text)
+	defer e.parts.dropMembers(len(members))
 	if len(members) > 0 {
 		e.varint(int64(len(members)))
 	}
@@ -277,11 +280,13 @@ func (e *avroEncoder) record(t *avroType, text []byte) error {
 	if len(t.fields) > len(few) {
 		values = make([][]byte, len(t.fields))
 	}
-	for _, member := range SplitObject(text) {
-		if i, ok := t.byName[string(member.Key)]; ok && values[i] == nil {
-			values[i] = member.Value
+	members := e.parts.object(text)
+	for i := range members {
+		if at, ok := t.byName[string(members[i].Key)]; ok && values[at] == nil {
+			values[at] = members[i].Value
 		}
 	}
+	e.parts.dropMembers(len(members))
 	for i := range t.fields {
 		value := values[i]
 		if value == nil {

@@ -59,7 +59,7 @@ func TestAvroRecordGoesThereAndBack(t *testing.T) {
 	for _, dates := range []string{numbers, texts} {
 		typ := parsedAvro(t, schema, dates == texts)
 		text := record(dates, record(dates, ""))
-		datum, err := typ.encode(nil, []byte(text))
+		datum, err := typ.encode(nil, []byte(text), new(splitter))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,12 +115,12 @@ func TestAvroDecimalsAreExactOrRefused(t *testing.T) {
 		`12.34`: "0404d2", `-0.01`: "02ff", `"1.28"`: "040080", `0`: "0200", `-1.28`: "0280", `99.99`: "04270f",
 		`12.345`: "", `1234`: "", `100`: "", `"x"`: "", `1e2`: "", `"1/3"`: "", `true`: "", `"` + strings.Repeat("9", 5000) + `"`: "",
 	} {
-		got, err := typ.encode(nil, []byte(text))
+		got, err := typ.encode(nil, []byte(text), new(splitter))
 		if (err == nil) != (want != "") || err == nil && hex.EncodeToString(got) != want {
 			t.Errorf("%.20s: %x, %v, want %s", text, got, err, want)
 		}
 	}
-	if got, err := fixed.encode(nil, []byte(`-0.01`)); err != nil || hex.EncodeToString(got) != "ffffff" {
+	if got, err := fixed.encode(nil, []byte(`-0.01`), new(splitter)); err != nil || hex.EncodeToString(got) != "ffffff" {
 		t.Errorf("fixed: %x, %v", got, err)
 	}
 }
@@ -173,11 +173,11 @@ func TestNestedUnionsAreNotTriedForEver(t *testing.T) {
 		{"type":"record","name":"A","fields":[{"name":"n","type":["null","N"]}]},
 		{"type":"record","name":"B","fields":[{"name":"n","type":["null","N"]}]}]}]}`, false)
 	text := nested(`{"n":`, `5`, `}`, 200)
-	if got, err := typ.encode(nil, []byte(text)); err == nil {
+	if got, err := typ.encode(nil, []byte(text), new(splitter)); err == nil {
 		t.Fatalf("encoded as %x", got)
 	}
 	deep := nested(`{"n":`, `null`, `}`, 2000)
-	if _, err := typ.encode(nil, []byte(deep)); err == nil {
+	if _, err := typ.encode(nil, []byte(deep), new(splitter)); err == nil {
 		t.Fatal("nested 2000 deep was encoded")
 	}
 }
@@ -222,7 +222,7 @@ func FuzzAvro(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	datum, err := typ.encode(nil, []byte(record(numbers, record(numbers, ""))))
+	datum, err := typ.encode(nil, []byte(record(numbers, record(numbers, ""))), new(splitter))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func FuzzAvro(f *testing.F) {
 		if !ValidJSON(text) {
 			t.Fatalf("not JSON: %s", text)
 		}
-		back, err := typ.encode(nil, text)
+		back, err := typ.encode(nil, text, new(splitter))
 		if err != nil {
 			t.Fatalf("%s does not encode: %v", text, err)
 		}

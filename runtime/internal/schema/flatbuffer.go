@@ -58,11 +58,15 @@ func (f *flatSchemaCodec) Encode(m *Message) ([]byte, error) {
 	case m.Schema() != wire.SchemaJSON && !ValidJSON(m.Bytes()):
 		return nil, errPayloadType(wire.SchemaFlatBuffer, m.Schema())
 	}
-	encoded, err := f.schema.encode(trimmed(m.Bytes()))
+	if m.builder == nil {
+		m.builder = flatbuffers.NewBuilder(1024)
+	}
+	m.builder.Reset()
+	encoded, err := f.schema.encode(m.builder, trimmed(m.Bytes()), &m.parts)
 	if err != nil {
 		return nil, &Error{CodeSerialization, f.schema.root.name + ": " + err.Error()}
 	}
-	return encoded, nil
+	return m.Keep(append(m.Scratch(), encoded...)), nil
 }
 
 // flatBufferCodec handles buffers without their schema, as the original runtime does:

@@ -19,12 +19,13 @@ import (
 // before it.
 type flatEncoder struct {
 	b     *flatbuffers.Builder
+	parts *splitter
 	depth int
 }
 
-// encode returns the buffer of a JSON object.
-func (s *flatSchema) encode(text []byte) ([]byte, error) {
-	e := flatEncoder{b: flatbuffers.NewBuilder(2 * len(text))}
+// encode returns the buffer of a JSON object. It lies in the builder.
+func (s *flatSchema) encode(b *flatbuffers.Builder, text []byte, parts *splitter) ([]byte, error) {
+	e := flatEncoder{b: b, parts: parts}
 	root, err := e.table(s.root, text)
 	if err != nil {
 		return nil, err
@@ -46,20 +47,21 @@ func (e *flatEncoder) table(l *flatLayout, text []byte) (flatbuffers.UOffsetT, e
 		return 0, errFlatDepth
 	}
 	defer func() { e.depth-- }()
-	values, err := l.values(text)
+	var few [32][]byte
+	values, err := e.values(few[:0], l, text)
 	if err != nil {
 		return 0, err
 	}
-	slots := make([]slot, 0, len(l.fields))
-	for _, f := range l.fields {
-		value, ok := values[f]
-		if !ok || value[0] == 'n' {
+	var fewSlots [32]slot
+	slots := fewSlots[:0]
+	for i, f := range l.fields {
+		if values[i] == nil || values[i][0] == 'n' {
 			if f.required {
 				return 0, fmt.Errorf("%s.%s is required", l.name, f.name)
 			}
 			continue
 		}
-		s, err := e.slot(f, value, values)
+		s, err := e.slot(f, values[i], values)
 		if err != nil {
 			return 0, &fieldError{f.name, err}
 		}
@@ -68,31 +70,33 @@ func (e *flatEncoder) table(l *flatLayout, text []byte) (flatbuffers.UOffsetT, e
 	return e.write(l, slots), nil
 }
 
-// values returns the members of an object by their fields. Those that the schema does not
-// know are ignored.
-func (l *flatLayout) values(text []byte) (map[*flatField][]byte, error) {
+// values appends the members of an object in the order of the fields of l, nil where there
+// is none. Those that the schema does not know are ignored.
+func (e *flatEncoder) values(dst [][]byte, l *flatLayout, text []byte) ([][]byte, error) {
 	if text[0] != '{' {
 		return nil, unfit(text, "an object")
 	}
-	values := make(map[*flatField][]byte)
-	for _, member := range SplitObject(text) {
-		if f, ok := l.byName[string(member.Key)]; ok && values[f] == nil {
-			values[f] = member.Value
+	dst = append(dst, make([][]byte, len(l.fields))...)
+	members := e.parts.object(text)
+	for i := range members {
+		if f, ok := l.byName[string(members[i].Key)]; ok && dst[f.index] == nil {
+			dst[f.index] = members[i].Value
 		}
 	}
-	return values, nil
+	e.parts.dropMembers(len(members))
+	return dst, nil
 }
 
-func (e *flatEncoder) slot(f *flatField, text []byte, values map[*flatField][]byte) (s slot, err error) {
+func (e *flatEncoder) slot(f *flatField, text []byte, values [][]byte) (s slot, err error) {
 	s.field = f
 	switch {
 	case f.typ.scalar():
 		s.bits, err = f.typ.parse(text)
 	case f.typ.isStruct():
 		s.raw = make([]byte, f.typ.layout.size)
-		err = f.typ.layout.fill(s.raw, text)
+		err = e.fill(s.raw, f.typ.layout, text)
 	case f.tag != nil:
-		s.offset, err = e.tagged(f, text, values[f.tag])
+		s.offset, err = e.tagged(f, text, values[f.tag.index])
 	default:
 		s.offset, err = e.value(f.typ, text)
 	}
@@ -159,7 +163,9 @@ func (e *flatEncoder) value(t *flatType, text []byte) (flatbuffers.UOffsetT, err
 	if text[0] != '[' {
 		return 0, unfit(text, "an array")
 	}
-	return e.vector(t.item, SplitArray(text))
+	elements := e.parts.array(text)
+	defer e.parts.dropElements(len(elements))
+	return e.vector(t.item, elements)
 }
 
 func (e *flatEncoder) vector(t *flatType, elements [][]byte) (flatbuffers.UOffsetT, error) {
@@ -205,7 +211,7 @@ func (e *flatEncoder) scalars(t *flatType, elements [][]byte) (flatbuffers.UOffs
 func (e *flatEncoder) structs(l *flatLayout, elements [][]byte) (flatbuffers.UOffsetT, error) {
 	content := make([]byte, l.size*len(elements))
 	for i, element := range elements {
-		if err := l.fill(content[i*l.size:(i+1)*l.size], element); err != nil {
+		if err := e.fill(content[i*l.size:(i+1)*l.size], l, element); err != nil {
 			return 0, err
 		}
 	}
@@ -254,7 +260,7 @@ func (e *flatEncoder) member(u *flatEnum, tagType *flatType, text, tag []byte) (
 		return e.value(t, text)
 	}
 	raw := make([]byte, t.layout.size)
-	if err := t.layout.fill(raw, text); err != nil {
+	if err := e.fill(raw, t.layout, text); err != nil {
 		return 0, err
 	}
 	e.raw(raw, t.layout.align)
@@ -262,32 +268,31 @@ func (e *flatEncoder) member(u *flatEnum, tagType *flatType, text, tag []byte) (
 }
 
 // fill writes a struct, all of whose fields have to be there.
-func (l *flatLayout) fill(dst, text []byte) error {
-	values, err := l.values(text)
+func (e *flatEncoder) fill(dst []byte, l *flatLayout, text []byte) error {
+	values, err := e.values(nil, l, text)
 	if err != nil {
 		return err
 	}
-	for _, f := range l.fields {
-		value, ok := values[f]
-		if !ok {
+	for i, f := range l.fields {
+		if values[i] == nil {
 			return fmt.Errorf("%s.%s is missing", l.name, f.name)
 		}
 		if f.offset+f.typ.size() > len(dst) {
 			return errFlatBuffer
 		}
-		if err := f.typ.fill(dst[f.offset:f.offset+f.typ.size()], value); err != nil {
+		if err := e.fillValue(dst[f.offset:f.offset+f.typ.size()], f.typ, values[i]); err != nil {
 			return &fieldError{f.name, err}
 		}
 	}
 	return nil
 }
 
-func (t *flatType) fill(dst, text []byte) error {
-	switch {
-	case t.base == flatObject:
-		return t.layout.fill(dst, text)
-	case t.base == flatArray:
-		return t.fillArray(dst, text)
+func (e *flatEncoder) fillValue(dst []byte, t *flatType, text []byte) error {
+	switch t.base {
+	case flatObject:
+		return e.fill(dst, t.layout, text)
+	case flatArray:
+		return e.fillArray(dst, t, text)
 	}
 	bits, err := t.parse(text)
 	var word [8]byte
@@ -296,24 +301,25 @@ func (t *flatType) fill(dst, text []byte) error {
 	return err
 }
 
-func (t *flatType) fillArray(dst, text []byte) error {
+func (e *flatEncoder) fillArray(dst []byte, t *flatType, text []byte) error {
 	if text[0] != '[' {
 		return unfit(text, "an array")
 	}
-	elements := SplitArray(text)
+	elements := e.parts.array(text)
+	defer e.parts.dropElements(len(elements))
 	if len(elements) != t.length {
 		return unfit(text, strconv.Itoa(t.length)+" elements")
 	}
 	size := t.item.size()
 	for i, element := range elements {
-		if err := t.item.fill(dst[i*size:(i+1)*size], element); err != nil {
+		if err := e.fillValue(dst[i*size:(i+1)*size], t.item, element); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-var flatIntegers = map[flatBase]integerType{
+var flatIntegers = [...]integerType{
 	flatUType: {8, false}, flatByte: {8, true}, flatUByte: {8, false}, flatShort: {16, true}, flatUShort: {16, false},
 	flatInt: {32, true}, flatUInt: {32, false}, flatLong: {64, true}, flatULong: {64, false},
 }

@@ -40,7 +40,7 @@ func inventory(t testing.TB) *flatSchema {
 func TestFlatBufferRecordGoesThereAndBack(t *testing.T) {
 	s := inventory(t)
 	text := bytes.TrimSpace(readFile(t, "testdata/inventory.json"))
-	buffer, err := s.encode(text)
+	buffer, err := s.encode(flatbuffers.NewBuilder(64), text, new(splitter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestFlatBufferEncodingNamesWhatDoesNotFit(t *testing.T) {
 		`{"double_value":"x"}`:                  `double_value: is x, need a number`,
 		nested(`{"children":[`, "{}", `]}`, 70): `children: `,
 	} {
-		_, err := s.encode([]byte(text))
+		_, err := s.encode(flatbuffers.NewBuilder(64), []byte(text), new(splitter))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", text, err, want)
 		}
@@ -111,7 +111,7 @@ func nested(open, middle, shut string, depth int) string {
 // record, and always JSON.
 func TestDamagedFlatBufferIsAnErrorOrJSON(t *testing.T) {
 	s := inventory(t)
-	buffer, err := s.encode(readFile(t, "testdata/inventory.json"))
+	buffer, err := s.encode(flatbuffers.NewBuilder(64), readFile(t, "testdata/inventory.json"), new(splitter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func sharedBuffer(s *flatSchema, depth, times int) []byte {
 func FuzzFlatBuffer(f *testing.F) {
 	s := inventory(f)
 	for _, text := range [][]byte{readFile(f, "testdata/inventory.json"), []byte(`{}`), []byte(`{"children":[{},{}]}`)} {
-		buffer, err := s.encode(bytes.TrimSpace(text))
+		buffer, err := s.encode(flatbuffers.NewBuilder(64), bytes.TrimSpace(text), new(splitter))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func FuzzFlatBuffer(f *testing.F) {
 		if !ValidJSON(text) {
 			t.Fatalf("not JSON: %s", text)
 		}
-		if again, err := s.encode(text); err == nil {
+		if again, err := s.encode(flatbuffers.NewBuilder(64), text, new(splitter)); err == nil {
 			back, err := s.print(nil, again)
 			if err != nil || sortedJSON(t, back) != sortedJSON(t, text) {
 				t.Fatalf("%s came back as %s, %v", text, back, err)
@@ -183,7 +183,7 @@ func FuzzFlatBuffer(f *testing.F) {
 // FuzzFlatSchema: a schema file is foreign bytes, too.
 func FuzzFlatSchema(f *testing.F) {
 	f.Add(readFile(f, "testdata/inventory.bfbs"))
-	buffer, err := inventory(f).encode([]byte(`{"name":"a","tags":[{"name":"b"}]}`))
+	buffer, err := inventory(f).encode(flatbuffers.NewBuilder(64), []byte(`{"name":"a","tags":[{"name":"b"}]}`), new(splitter))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func FuzzFlatSchema(f *testing.F) {
 		if text, err := s.print(nil, buffer); err == nil && !ValidJSON(text) {
 			t.Fatalf("not JSON: %s", text)
 		}
-		_, _ = s.encode([]byte(`{"name":"a","tags":[{"name":"b"}],"point":{"x":1,"y":2,"cells":[1,2,3]}}`))
+		_, _ = s.encode(flatbuffers.NewBuilder(64), []byte(`{"name":"a","tags":[{"name":"b"}],"point":{"x":1,"y":2,"cells":[1,2,3]}}`), new(splitter))
 	})
 }
 

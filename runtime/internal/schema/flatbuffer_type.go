@@ -78,6 +78,7 @@ type flatField struct {
 	name     string
 	key      []byte // in JSON, with its quotes and the colon
 	typ      *flatType
+	index    int // in the fields of its layout
 	id       int
 	offset   int // in structs
 	required bool
@@ -243,7 +244,8 @@ func (l *flatLoader) fillLayout(layout *flatLayout, t flatTable) {
 		layout.byName[field.name] = field
 	}
 	sort.Slice(layout.fields, func(i, j int) bool { return layout.fields[i].id < layout.fields[j].id })
-	for _, f := range layout.fields {
+	for i, f := range layout.fields {
+		f.index = i
 		if !f.typ.union() {
 			continue
 		}

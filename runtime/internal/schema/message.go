@@ -4,7 +4,11 @@
 
 package schema
 
-import "github.com/apache/iggy-connect-go/abi/wire"
+import (
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+)
 
 // Message is a payload on its way through a pipeline. What it returns is valid until the
 // pipeline takes the next one.
@@ -26,6 +30,9 @@ type Message struct {
 	// overwritten, so that nothing has to be copied to be safe.
 	arena []byte
 	used  int // by this message, also where the arena was too small
+
+	parts   splitter             // of the payload, for encoders
+	builder *flatbuffers.Builder // of FlatBuffers, when there are any
 }
 
 // NewMessage returns a message of its own, outside of any pipeline.
@@ -54,6 +61,10 @@ func (m *Message) recycle() {
 		m.arena = make([]byte, 0, m.used+m.used/2)
 	}
 	m.arena, m.used = m.arena[:0], 0
+	m.parts.recycle()
+	if m.builder != nil && len(m.builder.Bytes) > most {
+		m.builder = nil
+	}
 }
 
 // Scratch lends a buffer for something made of the payload: append to it and hand the

@@ -139,62 +139,98 @@ func (o *Object) appendTo(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// scan splits the object that begins at b[i] and returns the index behind it, as the
-// functions of scan.go do.
+// scan splits the object that begins at b[i].
 func (o *Object) scan(b []byte, i int) (end int, seen uint64) {
-	o.members, o.changed = o.members[:0], false
+	o.changed = false
+	o.members, end, seen = scanMembers(o.members[:0], b, i)
+	return end, seen
+}
+
+// scanMembers appends the members of the object that begins at b[i]. It returns the index
+// behind the object, as the functions of scan.go do.
+func scanMembers(dst []Member, b []byte, i int) (members []Member, end int, seen uint64) {
 	if i = skip(b, i+1); at(b, i) == '}' {
-		return i + 1, 0
+		return dst, i + 1, 0
 	}
 	for {
 		key, word := scanKey(b, i)
 		if key < 0 {
-			return -1, 0
+			return dst, -1, 0
 		}
 		seen |= word
 		value := scanColon(b, key)
 		if value < 0 {
-			return -1, 0
+			return dst, -1, 0
 		}
 		end, word := scanValue(b, value)
 		if end < 0 {
-			return -1, 0
+			return dst, -1, 0
 		}
 		seen |= word
-		o.add(b[i:key:key], b[value:end:end])
+		text := b[i:key:key]
+		dst = append(dst, Member{Key: Unescape(text), Value: b[value:end:end], text: text})
 		i = skip(b, end)
 		switch at(b, i) {
 		case ',':
 			i = skip(b, i+1)
 		case '}':
-			return i + 1, seen
+			return dst, i + 1, seen
 		default:
-			return -1, 0
+			return dst, -1, 0
 		}
 	}
-}
-
-func (o *Object) add(text, value []byte) {
-	o.members = append(o.members, Member{Key: Unescape(text), Value: value, text: text})
 }
 
 // SplitObject returns the members of a valid JSON object.
 func SplitObject(text []byte) []Member {
-	var o Object
-	o.scan(text, 0)
-	return o.members
+	members, _, _ := scanMembers(nil, text, 0)
+	return members
 }
 
 // SplitArray returns the elements of a valid JSON array.
-func SplitArray(text []byte) [][]byte {
-	var elements [][]byte
+func SplitArray(text []byte) [][]byte { return appendElements(nil, text) }
+
+func appendElements(dst [][]byte, text []byte) [][]byte {
 	i := skip(text, 1)
 	for at(text, i) != ']' {
 		end, _ := scanValue(text, i)
-		elements = append(elements, text[i:end:end])
+		dst = append(dst, text[i:end:end])
 		if i = skip(text, end); at(text, i) == ',' {
 			i = skip(text, i+1)
 		}
 	}
-	return elements
+	return dst
+}
+
+// splitter splits nested containers for an encoder without a buffer for each of them: the
+// parts of an inner one lie behind those of the outer, and are dropped before them.
+type splitter struct {
+	members  []Member
+	elements [][]byte
+}
+
+// object returns the members of a valid JSON object, to be dropped after use.
+func (s *splitter) object(text []byte) []Member {
+	start := len(s.members)
+	s.members, _, _ = scanMembers(s.members, text, 0)
+	return s.members[start:]
+}
+
+func (s *splitter) dropMembers(n int) { s.members = s.members[:len(s.members)-n] }
+
+// array returns the elements of a valid JSON array, to be dropped after use.
+func (s *splitter) array(text []byte) [][]byte {
+	start := len(s.elements)
+	s.elements = appendElements(s.elements, text)
+	return s.elements[start:]
+}
+
+func (s *splitter) dropElements(n int) { s.elements = s.elements[:len(s.elements)-n] }
+
+// recycle gives back what a single large message has blown up.
+func (s *splitter) recycle() {
+	const most = 1 << 14
+	if cap(s.members) > most || cap(s.elements) > most {
+		*s = splitter{}
+	}
 }

@@ -186,7 +186,7 @@ func (p *protoCodec) encodeMessage(m *Message) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := protoEncoder{dst: m.Scratch()}
+	e := protoEncoder{dst: m.Scratch(), parts: &m.parts}
 	if err := e.message(p.message, text); err != nil {
 		return nil, &Error{CodeInvalidJSON, fmt.Sprintf("%s: %v", p.message.descriptor.FullName(), err)}
 	}

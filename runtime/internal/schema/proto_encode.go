@@ -20,6 +20,7 @@ import (
 // protoEncoder encodes JSON objects as messages.
 type protoEncoder struct {
 	dst   []byte
+	parts *splitter
 	depth int
 }
 
@@ -38,20 +39,22 @@ func (e *protoEncoder) message(m *protoMessage, text []byte) error {
 	case text[0] != '{':
 		return unfit(text, "an object")
 	}
-	return e.members(m, SplitObject(text))
+	return e.members(m, text)
 }
 
-func (e *protoEncoder) members(m *protoMessage, members []Member) error {
+func (e *protoEncoder) members(m *protoMessage, text []byte) error {
 	var few [32][]byte
 	values := few[:]
 	if len(m.fields) > len(few) {
 		values = make([][]byte, len(m.fields))
 	}
-	for _, member := range members {
-		if f := m.byName[string(member.Key)]; f != nil && values[f.index] == nil {
-			values[f.index] = member.Value
+	members := e.parts.object(text)
+	for i := range members {
+		if f := m.byName[string(members[i].Key)]; f != nil && values[f.index] == nil {
+			values[f.index] = members[i].Value
 		}
 	}
+	e.parts.dropMembers(len(members))
 	for i, f := range m.fields {
 		if values[i] == nil {
 			continue
@@ -88,7 +91,8 @@ func (e *protoEncoder) list(f *protoField, text []byte, style ProtoStyle) error 
 	if text[0] != '[' {
 		return unfit(text, "an array")
 	}
-	elements := SplitArray(text)
+	elements := e.parts.array(text)
+	defer e.parts.dropElements(len(elements))
 	if f.packed && len(elements) > 0 {
 		e.dst = protowire.AppendTag(e.dst, f.number, protowire.BytesType)
 		return e.delimited(func() error { return e.values(f, elements, style) })
@@ -116,10 +120,13 @@ func (e *protoEncoder) entries(f *protoField, text []byte, style ProtoStyle) err
 		return unfit(text, "an object")
 	}
 	key, value := f.message.fields[0], f.message.fields[1]
-	for _, member := range SplitObject(text) {
+	members := e.parts.object(text)
+	defer e.parts.dropMembers(len(members))
+	for i := range members {
+		member := &members[i]
 		e.dst = protowire.AppendTag(e.dst, f.number, protowire.BytesType)
 		err := e.delimited(func() error {
-			if err := e.tagged(key, keyText(key, &member), style); err != nil {
+			if err := e.tagged(key, keyText(key, member), style); err != nil {
 				return err
 			}
 			return e.tagged(value, member.Value, style)
@@ -302,7 +309,7 @@ type integerType struct {
 	signed bool
 }
 
-var integers = map[protoreflect.Kind]integerType{
+var integers = [...]integerType{
 	protoreflect.Int32Kind:    {32, true},
 	protoreflect.Sint32Kind:   {32, true},
 	protoreflect.Sfixed32Kind: {32, true},

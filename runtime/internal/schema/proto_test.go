@@ -63,7 +63,7 @@ func TestProtoRecordAgreesWithTheOfficialLibrary(t *testing.T) {
 
 func expectWritten(t *testing.T, m *protoMessage, text []byte, want proto.Message) {
 	t.Helper()
-	e := protoEncoder{}
+	e := protoEncoder{parts: new(splitter)}
 	if err := e.message(m, text); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -77,7 +77,7 @@ func expectWritten(t *testing.T, m *protoMessage, text []byte, want proto.Messag
 func TestProtoGroupsAreGroups(t *testing.T) {
 	m := protoType(t, "legacy.proto", "legacy.v1.Legacy", ProtoPlain)
 	text := []byte(`{"name":"n","detail":{"size":3,"part":[{"label":"a"},{}]},"numbers":[1,2]}`)
-	e := protoEncoder{}
+	e := protoEncoder{parts: new(splitter)}
 	if err := e.message(m, text); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestProtoEncodingNamesWhatDoesNotFit(t *testing.T) {
 		`{"timestamp":"yesterday"}`:         `"timestamp": `,
 		nested(`{"child":`, "{}", `}`, 101): `"child": `,
 	} {
-		e := protoEncoder{}
+		e := protoEncoder{parts: new(splitter)}
 		if err := e.message(m, []byte(text)); err == nil || !strings.HasPrefix(strings.ReplaceAll(err.Error(), ": :", ":"), want) {
 			t.Errorf("%.60s: %v, want %s", text, err, want)
 		}
@@ -153,7 +153,7 @@ func TestProtoEncodingNamesWhatDoesNotFit(t *testing.T) {
 		`{"int32Value":1e3,"uint64Value":"1.8446744073709551615e19","packed":null,"unknown":[1]}`: "18e80730ffffffffffffffffff01",
 		`{"int32Value":"12","bytesValue":"_-8","value":null}`:                                     "180c7a02ffefda02020800",
 	} {
-		e := protoEncoder{}
+		e := protoEncoder{parts: new(splitter)}
 		if err := e.message(m, []byte(text)); err != nil || hex.EncodeToString(e.dst) != want {
 			t.Errorf("%s: %x, %v, want %s", text, e.dst, err, want)
 		}
@@ -268,7 +268,7 @@ func FuzzProto(f *testing.F) {
 		if err := (protojson.UnmarshalOptions{Resolver: m.types, RecursionLimit: 2 * maxMessageDepth}).Unmarshal(text, back); err != nil {
 			t.Fatalf("%s of %x: %v", text, body, err)
 		}
-		e := protoEncoder{}
+		e := protoEncoder{parts: new(splitter)}
 		if err := e.message(m, text); err != nil && !errors.Is(err, errProtoDepth) {
 			t.Fatalf("%s does not encode: %v", text, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	flatbuffers "github.com/google/flatbuffers/go"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -46,7 +47,7 @@ func reference(t *testing.T, format, module string, files map[string][]byte) (pr
 // written here, then it is that record; and what it writes is read here.
 func TestProtoAgreesWithPython(t *testing.T) {
 	m, text := everything(t), bytes.TrimSpace(readFile(t, "testdata/everything.json"))
-	e := protoEncoder{}
+	e := protoEncoder{parts: new(splitter)}
 	if err := e.message(m, text); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestAvroAgreesWithPython(t *testing.T) {
 	schema := readFile(t, "testdata/everything.avsc")
 	typ := parsedAvro(t, string(schema), false)
 	text := record(numbers, record(numbers, ""))
-	datum, err := typ.encode(nil, []byte(text))
+	datum, err := typ.encode(nil, []byte(text), new(splitter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestAvroAgreesWithPython(t *testing.T) {
 
 func TestFlatBuffersAgreeWithPython(t *testing.T) {
 	text := bytes.TrimSpace(readFile(t, "testdata/inventory.json"))
-	buffer, err := inventory(t).encode(text)
+	buffer, err := inventory(t).encode(flatbuffers.NewBuilder(64), text, new(splitter))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (c *checker) checkTransforms() {
 			continue
 		}
 		if _, err := transform.Build([]transform.Entry{{Type: t.Type, Config: t.Config}}); err != nil {
-			c.fail(t.Line, "transforms."+t.Type, err)
+			c.fail(t.Line, "", err) // it begins with the key
 		}
 	}
 }

@@ -72,8 +72,8 @@ enabled = true
 	want := []string{
 		"a_source.toml:3: path: plugin library ",
 		"a_source.toml:8: streams[1]: ",
-		"a_source.toml:13: transforms.delete_fields: ",
-		"a_source.toml:16: transforms.no_such: unknown transform",
+		"a_source.toml:13: transforms.delete_fields.fields: ",
+		"a_source.toml:16: unknown transform \"no_such\"",
 	}
 	if len(found) != len(want) {
 		t.Fatalf("got %q", found)

@@ -30,7 +30,7 @@ func main() {
 	flag.IntVar(&b.messages, "messages", 2_000_000, "messages in each run")
 	flag.IntVar(&b.size, "size", 256, "bytes of a message")
 	flag.IntVar(&b.rounds, "rounds", 3, "runs of each scenario, in turns; the median is shown")
-	flag.StringVar(&asJSON, "json", "", "`file` for the result as JSON")
+	flag.StringVar(&asJSON, "json", "build/bench.json", "`file` for the result as JSON")
 	flag.Parse()
 	if err := run(&b, asJSON); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -133,7 +133,7 @@ func FuzzGivenAnyStateWhenDecodedThenItIsJSONOrAnError(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		content, err := decodeMessagePack(data)
+		content, err := DecodeMessagePack(data)
 		if err != nil {
 			return
 		}

@@ -55,7 +55,7 @@ func (s *Server) state(c echo.Context) error {
 		return c.Blob(http.StatusOK, echo.MIMEOctetStream, state.Data)
 	}
 	answer := stateAnswer{Size: len(state.Data), SavedAt: state.SavedAt.UnixMicro(), AgeMicros: time.Since(state.SavedAt).Microseconds()}
-	content, err := decodeMessagePack(state.Data)
+	content, err := DecodeMessagePack(state.Data)
 	if err != nil {
 		answer.Problem = err.Error()
 	}
@@ -74,7 +74,8 @@ func (s *Server) deleteState(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-func decodeMessagePack(data []byte) (config.Value, error) {
+// DecodeMessagePack reads the state of a plugin made with an SDK into the form of JSON.
+func DecodeMessagePack(data []byte) (config.Value, error) {
 	handle := &codec.MsgpackHandle{WriteExt: true} // tells text from binary
 	var decoded any
 	decoder := codec.NewDecoderBytes(data, handle)

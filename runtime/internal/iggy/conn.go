@@ -14,6 +14,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,8 @@ type conn struct {
 	socket    net.Conn
 	transport net.Conn // what frames go through: TLS over the socket, or the socket itself
 	timeout   time.Duration
+	// proven: messages went through it. A connection that is lost before that may be lost again at once.
+	proven atomic.Bool
 
 	writing sync.Mutex // held over enqueue and write, so that calls wait in the order of their frames
 

@@ -241,6 +241,7 @@ func (c *Consumer) parse(body *buffer) (*Batch, error) {
 		return nil, err
 	}
 	b.conn = c.conn
+	c.conn.proven.Store(true)
 	c.failures = 0
 	c.pause.reset()
 	c.learn(len(body.content()), b.count)

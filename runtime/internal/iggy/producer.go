@@ -160,6 +160,7 @@ func (s *sending) step(ctx context.Context, c *conn) {
 	n, err := s.producer.request(ctx, c, s.batch, s.bound())
 	switch status := statusOf(err); {
 	case err == nil:
+		c.proven.Store(true)
 		s.sent += n
 		s.batch.plan.next += n
 		s.failures = 0

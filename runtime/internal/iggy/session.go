@@ -140,7 +140,7 @@ func (s *session) run() {
 		s.keepAlive(c)
 		c.close()
 		s.lost(c.reason())
-		if time.Since(began) > maxBackoff {
+		if c.proven.Load() || time.Since(began) > maxBackoff {
 			pause.reset()
 		}
 		pause.sleep(s.ctx, nil)

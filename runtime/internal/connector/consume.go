@@ -53,6 +53,7 @@ type consumption struct {
 	policy   sinkPolicy
 	valve    *valve
 	verbose  bool
+	observe  sinkObserver
 	// onFirstJoin is called once, between the first join and the first poll.
 	onFirstJoin func(context.Context) error
 
@@ -156,18 +157,15 @@ func (c *consumption) poll(ctx context.Context) (*iggy.Batch, error) {
 
 // process gives a poll answer to the plugin for the first time.
 func (c *consumption) process(ctx context.Context, polled *iggy.Batch) error {
-	start := time.Now()
-	count := polled.Len()
-	c.metrics.Consumed.Add(count)
-	c.metrics.ObserveBatch(count)
-	logBatch(c.log, c.verbose, "Processing messages", "messages", count)
+	c.observe.begin(polled)
+	logBatch(c.log, c.verbose, "Processing messages", "messages", polled.Len())
 
 	c.prepare(polled)
-	c.metrics.Observe(metrics.StagePrepare, time.Since(start))
+	c.observe.prepared(c.pipeline.DecodeTime())
 	c.member.HandOver(polled)
 	c.showLag(polled)
 	err := c.give(ctx, &held{batch: polled})
-	c.metrics.Observe(metrics.StageTotal, time.Since(start))
+	c.observe.end(err)
 	return err
 }
 
@@ -197,7 +195,7 @@ func (c *consumption) forgetLag() {
 func (c *consumption) give(ctx context.Context, h *held) error {
 	start := time.Now()
 	refused := c.handAll(h)
-	c.metrics.Observe(metrics.StageFFI, time.Since(start))
+	c.observe.called(start)
 	if refused == nil {
 		return c.settle(ctx, h)
 	}
@@ -217,7 +215,9 @@ func (c *consumption) settle(ctx context.Context, h *held) error {
 			return err
 		}
 	}
+	start := time.Now()
 	c.member.Commit(h.batch)
+	c.observe.committed(start)
 	c.release(h)
 	return nil
 }
@@ -264,6 +264,7 @@ func (c *consumption) add(m *iggy.PolledMessage) (kept bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	c.observe.link(headers)
 	result, err := c.pipeline.Process(m.Payload, headers)
 	if err != nil || result.Filtered {
 		return false, err
@@ -325,7 +326,6 @@ func (c *consumption) hand(call *call, batch *iggy.Batch) error {
 			"partition", batch.Partition, "messages", call.messages.Len(), "last_offset", call.last)
 		return fmt.Errorf("consume returned %d", code)
 	}
-	c.metrics.Processed.Add(call.messages.Len())
-	c.metrics.BytesOut.Add(len(messages))
+	c.observe.handed(call.messages.Len(), len(messages))
 	return nil
 }

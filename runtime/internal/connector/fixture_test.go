@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
@@ -60,6 +62,8 @@ type world struct {
 	manager *Manager
 
 	callTimeout time.Duration // of calls to the broker
+	logger      *slog.Logger
+	tracer      trace.Tracer
 
 	mu      sync.Mutex
 	configs map[config.ID]*config.Connector
@@ -71,11 +75,25 @@ func newWorld(t *testing.T) *world {
 	return newLoneWorld(t)
 }
 
+// newWorldWithStore is a world whose broker keeps messages as the options say.
+func newWorldWithStore(t *testing.T, options devbroker.StoreOptions) *world {
+	t.Helper()
+	t.Parallel()
+	return newWorldOf(t, devbroker.NewStore(options))
+}
+
 // newLoneWorld is for tests that nothing may run beside.
 func newLoneWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), logs: &logBuffer{}, callTimeout: 5 * time.Second, configs: map[config.ID]*config.Connector{}}
-	w.store = devbroker.NewStore(devbroker.StoreOptions{})
+	return newWorldOf(t, devbroker.NewStore(devbroker.StoreOptions{}))
+}
+
+func newWorldOf(t testing.TB, store *devbroker.Store) *world {
+	t.Helper()
+	logs := &logBuffer{}
+	w := &world{t: t, dir: t.TempDir(), logs: logs, callTimeout: 5 * time.Second, configs: map[config.ID]*config.Connector{}}
+	w.logger = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w.store = store
 	w.startBroker("127.0.0.1:0")
 	w.address = w.broker.Addr()
 	t.Cleanup(func() {
@@ -215,7 +233,8 @@ func (w *world) start() {
 		StateDir:       w.stateDir(),
 		Plugins:        host(),
 		Metrics:        w.metrics,
-		Logger:         slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Logger:         w.logger,
+		Tracer:         w.tracer,
 		Supervisor:     config.Supervisor{Enabled: true, InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second},
 		StuckCallAfter: 2 * time.Second,
 		Configurations: w,

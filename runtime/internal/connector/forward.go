@@ -56,6 +56,7 @@ type forwarder struct {
 	policy    sourcePolicy
 	ended     func(error) // the instance must be started anew; ignored once it stops
 	verbose   bool
+	observe   sourceObserver
 	headers   headerConverter
 	work      []*batch // the batches of one request
 	frozen    error    // set once a refused batch went unsent: no later state may be saved
@@ -119,14 +120,11 @@ func (f *forwarder) requestLength() int {
 // forward gives the gathered batches their outcome. A stop that runs out of time
 // leaves them without one: nothing is saved and the plugin is told nothing.
 func (f *forwarder) forward(ctx context.Context) {
-	start := time.Now()
 	produced := 0
 	for _, b := range f.work {
 		produced += b.messages.Count
-		f.metrics.Observe(metrics.StageDecode, b.decoding)
 	}
-	f.metrics.Produced.Add(produced)
-	f.metrics.ObserveBatch(produced)
+	f.observe.begin(produced)
 	logBatch(f.log, f.verbose, "Source connector received messages", "messages", produced)
 
 	err := f.deliver(ctx, produced)
@@ -146,7 +144,7 @@ func (f *forwarder) forward(ctx context.Context) {
 		f.log.Error("Batch was not delivered", "error", err)
 	}
 	f.settle(err)
-	f.metrics.Observe(metrics.StageTotal, time.Since(start))
+	f.observe.end(err)
 }
 
 // partDelivery names the forwarder in the status.
@@ -160,13 +158,11 @@ func (f *forwarder) deliver(ctx context.Context, produced int) error {
 			return fmt.Errorf("%d of %d messages are bad and on_message_error is reject_batch", bad, produced)
 		}
 	}
-	start := time.Now()
 	for _, t := range f.targets {
 		if err := f.send(ctx, t, produced); err != nil {
 			return err
 		}
 	}
-	f.metrics.Observe(metrics.StageIggySend, time.Since(start))
 	if f.letters != nil {
 		return f.letters.send(ctx)
 	}
@@ -202,7 +198,7 @@ func (f *forwarder) prepare() (bad int) {
 	}
 	f.metrics.Filtered.Add(filtered)
 	f.metrics.BytesIn.Add(bytesIn)
-	f.metrics.Observe(metrics.StagePrepare, time.Since(start))
+	f.observe.prepared(start, f.pipeline.DecodeTime())
 	return bad
 }
 
@@ -213,6 +209,7 @@ func (f *forwarder) add(produced wire.Schema, m *wire.ProducedMessage, now uint6
 	if err != nil {
 		return false, err
 	}
+	f.observe.link(headers)
 	result, err := f.pipeline.Process(produced, m.Payload, headers)
 	if err != nil || result.Filtered {
 		return false, err
@@ -241,10 +238,9 @@ func (f *forwarder) add(produced wire.Schema, m *wire.ProducedMessage, now uint6
 // refuses for good becomes dead letters or is dropped where the configuration says
 // so.
 func (f *forwarder) send(ctx context.Context, t *target, produced int) error {
-	size := t.out.Size()
+	start, size := time.Now(), t.out.Size()
 	sent, err := t.producer.Send(ctx, &t.out)
-	f.metrics.Sent.Add(sent)
-	f.metrics.BytesOut.Add(size)
+	f.observe.sent(start, sent, size)
 	logBatch(f.log, f.verbose, "Sent messages", "target", t.name, "sent", sent, "messages", produced)
 	refusal := (*iggy.Refused)(nil)
 	switch {
@@ -295,7 +291,10 @@ func (f *forwarder) saveState(ctx context.Context) error {
 	}
 	for i := len(f.work) - 1; i >= 0; i-- {
 		if b := f.work[i]; b.messages.HasState {
-			return f.saver.save(ctx, b.messages.State, b.received.Add(saveDeadline))
+			start := time.Now()
+			err := f.saver.save(ctx, b.messages.State, b.received.Add(saveDeadline))
+			f.observe.saved(start, err)
+			return err
 		}
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
@@ -28,6 +30,7 @@ type Environment struct {
 	Plugins  *plugin.Host
 	Metrics  *metrics.Set
 	Logger   *slog.Logger
+	Tracer   trace.Tracer // nil when traces are not exported
 	// Supervisor says whether and how connectors that ended are started again.
 	Supervisor config.Supervisor
 	// StuckCallAfter is how long a plugin call may take before it shows as an error.

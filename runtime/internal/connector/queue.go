@@ -37,9 +37,8 @@ type batch struct {
 	blob     []byte // messages views into it
 	messages wire.ProducedMessages
 	received time.Time
-	decoding time.Duration // spent on copying and checking the blob
-	answered time.Time     // when the callback returned; zero while it waits
-	expired  bool          // the plugin went on without its result
+	answered time.Time // when the callback returned; zero while it waits
+	expired  bool      // the plugin went on without its result
 }
 
 // queue carries batches from the plugin's thread to the forwarder.
@@ -117,7 +116,6 @@ func (q *queue) copyIn(id uint64, messages []byte) (*batch, error) {
 		q.recycle(b)
 		return nil, err
 	}
-	b.decoding = time.Since(b.received)
 	return b, nil
 }
 

@@ -80,11 +80,13 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 	if len(p.topics) == 0 {
 		running()
 	}
+	observe := sinkObserver{metrics: c.metrics, benchmark: c.benchmarkLog(p.config.Benchmark, instance.ID())}
 	var loops sync.WaitGroup
 	for _, topic := range p.topics {
 		spread := newSpread(c.iggyConfig(), topic)
 		for member := range topic.parallelism {
 			loop := p.consumption(c, instance, topic, member, dead)
+			loop.observe = observe.of(c, loop)
 			loop.onFirstJoin = func(ctx context.Context) error {
 				if err := spread.joined(ctx); err != nil {
 					return err

@@ -142,7 +142,8 @@ func (p *sourcePlan) forwarder(c *connector, instance *plugin.Source, targets []
 		log: c.log, status: c.status, metrics: c.metrics,
 		pipeline: p.pipeline, targets: targets, linger: p.linger, policy: p.policy,
 		ended: end, verbose: p.config.Verbose,
-		saver: &saver{log: c.log, status: c.status, metrics: c.metrics, file: file},
+		observe: newSourceObserver(c, c.benchmarkLog(p.config.Benchmark, instance.ID())),
+		saver:   &saver{log: c.log, status: c.status, metrics: c.metrics, file: file},
 	}
 	onTimeout := func() {}
 	if instance.Generation() == 2 {

@@ -1,0 +1,181 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package connector
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+)
+
+// trickle configures a source that produces 3 to 5 messages at a time, and a sink for them.
+func (w *world) trickle(library, extra string) {
+	w.source("in", library, "t", extra, `interval = "20ms"`+"\nmessages_range = [3, 5]\n")
+	w.sink("out", "count_sink", `["t"]`, extra, "")
+}
+
+// scrape returns the value of one series.
+func (w *world) scrape(series string) string {
+	w.t.Helper()
+	var text strings.Builder
+	if _, err := w.metrics.WriteTo(&text); err != nil {
+		w.t.Fatal(err)
+	}
+	for line := range strings.Lines(text.String()) {
+		if value, ok := strings.CutPrefix(line, series+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func (w *world) count(kind, key, stage string) string {
+	return w.scrape(fmt.Sprintf(`iggy_connector_stage_duration_seconds_count{connector_key=%q,connector_type=%q,stage=%q}`, key, kind, stage))
+}
+
+// Scenarios 14, 15 and 18.
+func TestBenchmark_given_true_when_messages_move_should_log_an_event_a_batch(t *testing.T) {
+	for _, library := range []string{"random_source", "random_source_gen1"} {
+		t.Run(library, func(t *testing.T) {
+			w := newWorld(t)
+			w.trickle(library, "benchmark = true")
+			w.start()
+			w.eventually("events of both", func() bool { return len(w.events("sink")) >= 3 && len(w.events("source")) >= 3 })
+
+			for _, kind := range []string{"sink", "source"} {
+				key := map[string]string{"sink": "out", "source": "in"}[kind]
+				if !strings.Contains(w.logs.String(), "Benchmark mode enabled for "+kind+" connector with ID: ") {
+					t.Errorf("no start line of the %s", kind)
+				}
+				for _, event := range w.events(kind) {
+					stages := event["decode_us"] + event["prepare_us"] + event["ffi_us"] + event["iggy_send_us"] + event["state_save_us"]
+					done := event["processed_count"] + event["sent_count"]
+					if event["total_us"] <= 0 || stages > event["total_us"]+100 || event["batch_size"] <= 0 || done != event["batch_size"] {
+						t.Errorf("%s: %v", key, event)
+					}
+				}
+			}
+			sizes := []int{}
+			for _, event := range w.events("source") {
+				sizes = append(sizes, event["batch_size"])
+			}
+			if largest := slices.Max(sizes); library == "random_source" && (largest < 3 || largest > 5) {
+				t.Errorf("largest batch of the source: %d", largest)
+			}
+			for _, stage := range []string{"decode", "prepare", "ffi", "total"} {
+				if n := w.count("sink", "out", stage); n == "" || n == "0" {
+					t.Errorf("sink stage %s was observed %q times", stage, n)
+				}
+			}
+			for _, stage := range []string{"decode", "prepare", "iggy_send", "state_save", "total"} {
+				if n := w.count("source", "in", stage); n == "" || n == "0" {
+					t.Errorf("source stage %s was observed %q times", stage, n)
+				}
+			}
+		})
+	}
+}
+
+// Fields of an event, in order, as the text handler of these tests writes them.
+var eventFields = map[string]string{
+	"sink": "connector_type=sink connector_key=out stream=s topic=t partition_id=%d current_offset=%d " +
+		"batch_size=%d processed_count=%d decode_us=%d prepare_us=%d ffi_us=%d total_us=%d",
+	"source": "connector_type=source connector_key=in batch_size=%d sent_count=%d " +
+		"decode_us=%d prepare_us=%d iggy_send_us=%d state_saved=true state_save_us=%d total_us=%d",
+}
+
+// events returns the numbers of the benchmark events so far. An event that does not have
+// exactly the fields above fails the test.
+func (w *world) events(kind string) (all []map[string]int) {
+	w.t.Helper()
+	names := []string{}
+	for field := range strings.FieldsSeq(eventFields[kind]) {
+		if name, ok := strings.CutSuffix(field, "=%d"); ok {
+			names = append(names, name)
+		}
+	}
+	for line := range strings.Lines(w.logs.String()) {
+		_, fields, found := strings.Cut(line, "msg=benchmark target=iggy_connectors::benchmark ")
+		if !found || !strings.HasPrefix(fields, "connector_type="+kind+" ") {
+			continue
+		}
+		values := make([]int, len(names))
+		into := make([]any, len(names))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if _, err := fmt.Sscanf(fields, eventFields[kind]+"\n", into...); err != nil {
+			w.t.Fatalf("%v: %s", err, fields)
+		}
+		event := map[string]int{}
+		for i, name := range names {
+			event[name] = values[i]
+		}
+		all = append(all, event)
+	}
+	return all
+}
+
+// Scenarios 16 and 19.
+func TestBenchmark_given_false_when_messages_move_should_log_no_event_and_observe_all_the_same(t *testing.T) {
+	w := newWorld(t)
+	w.trickle("random_source", "benchmark = false")
+	w.start()
+	w.eventually("messages moved", func() bool { return w.metrics.Sink("out").Processed.Get() > 20 })
+	if log := w.logs.String(); strings.Contains(log, "enchmark") || !strings.Contains(log, "Processing messages") {
+		t.Errorf("log: %s", log)
+	}
+	if n := w.count("sink", "out", "total"); n == "" || n == "0" {
+		t.Errorf("sink stage total was observed %q times", n)
+	}
+}
+
+func TestTraces_given_traceparent_when_messages_move_should_link_the_batch_and_pass_it_on(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	exporter := tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
+	w := newWorld(t)
+	w.tracer = provider.Tracer("test")
+	blob := []byte{byte(wire.SchemaJSON), 1, 0, 0, 0, 0, 1}
+	blob = append(blob, wire.AppendHeaders(nil, []wire.Header{{
+		Key:   wire.HeaderField{Kind: wire.KindString, Value: []byte("traceparent")},
+		Value: wire.HeaderField{Kind: wire.KindString, Value: []byte(parent)},
+	}})...)
+	blob = append(blob, 2, '{', '}', 0)
+	w.relay("in", "relay_source", blob, "")
+	w.fileSink("out", `["t"]`)
+	w.start()
+	w.mustArrive("out", []string{"{}"})
+	w.stop()
+
+	if got := string(w.records("out")[0].Headers["traceparent"]); got != `{"string":"`+parent+`"}` {
+		t.Errorf("passed on: %s", got)
+	}
+	spans := exporter.GetSpans()
+	for name, parts := range map[string][]string{"forward": {"prepare", "send"}, "consume s/t": {"prepare", "plugin call", "commit"}} {
+		i := slices.IndexFunc(spans, func(s tracetest.SpanStub) bool { return s.Name == name })
+		if i < 0 {
+			t.Fatalf("no span %q among %d", name, len(spans))
+		}
+		batch := spans[i]
+		if len(batch.Links) != 1 || batch.Links[0].SpanContext.TraceID().String() != parent[3:35] {
+			t.Errorf("%s is linked to %v", name, batch.Links)
+		}
+		for _, part := range parts {
+			if !slices.ContainsFunc(spans, func(s tracetest.SpanStub) bool {
+				return s.Name == part && s.Parent.SpanID() == batch.SpanContext.SpanID() &&
+					!s.StartTime.Before(batch.StartTime) && !s.EndTime.After(batch.EndTime)
+			}) {
+				t.Errorf("%s has no part %q", name, part)
+			}
+		}
+	}
+}

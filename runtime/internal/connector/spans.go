@@ -1,0 +1,114 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package connector
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+)
+
+// spans makes a span for each batch of a loop, with a child for each part of the work.
+// They are made when the batch is done, of times that were noted: the loops do not wait
+// for it. A nil *spans makes none.
+type spans struct {
+	tracer trace.Tracer
+	name   string
+	kind   trace.SpanKind
+	common []attribute.KeyValue
+
+	parts  []part       // of the batch at hand
+	origin []trace.Link // to the traces that its messages belong to
+}
+
+type part struct {
+	name       string
+	start, end time.Time
+}
+
+// maxLinks bounds the links of one span, as OpenTelemetry's SDK does by default.
+const maxLinks = 128
+
+// newSpans returns nil where traces are not exported.
+func newSpans(c *connector, name string, kind trace.SpanKind) *spans {
+	if c.env.Tracer == nil {
+		return nil
+	}
+	return &spans{tracer: c.env.Tracer, name: name, kind: kind, common: []attribute.KeyValue{
+		attribute.String("messaging.system", "iggy"),
+		attribute.String("connector_type", string(c.id.Kind)), attribute.String("connector_key", c.id.Key),
+	}}
+}
+
+// begin forgets what was noted outside of a batch.
+func (s *spans) begin() {
+	if s != nil {
+		s.parts, s.origin = s.parts[:0], nil
+	}
+}
+
+// part notes that a part of the work on the batch ended now.
+func (s *spans) part(name string, start time.Time) {
+	if s != nil {
+		s.parts = append(s.parts, part{name, start, time.Now()})
+	}
+}
+
+// link notes the trace that a message belongs to by its W3C trace context. The header
+// itself travels on with the message.
+func (s *spans) link(headers []wire.Header) {
+	if s == nil || len(s.origin) == maxLinks {
+		return
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), headerCarrier(headers))
+	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+		s.origin = append(s.origin, trace.Link{SpanContext: of})
+	}
+}
+
+// batch makes the spans of the batch that began at start and ended now.
+func (s *spans) batch(start time.Time, failure error, attributes ...attribute.KeyValue) {
+	if s == nil {
+		return
+	}
+	ctx, span := s.tracer.Start(context.Background(), s.name, trace.WithSpanKind(s.kind), trace.WithTimestamp(start),
+		trace.WithLinks(s.origin...), trace.WithAttributes(s.common...), trace.WithAttributes(attributes...))
+	for _, p := range s.parts {
+		_, child := s.tracer.Start(ctx, p.name, trace.WithTimestamp(p.start))
+		child.End(trace.WithTimestamp(p.end))
+	}
+	if failure != nil {
+		span.SetStatus(codes.Error, failure.Error())
+	}
+	span.End()
+}
+
+// headerCarrier reads the headers of a message.
+type headerCarrier []wire.Header
+
+func (c headerCarrier) Get(name string) string {
+	for _, h := range c {
+		if h.Value.Kind == wire.KindString && string(h.Key.Value) == name {
+			return string(h.Value.Value)
+		}
+	}
+	return ""
+}
+
+func (c headerCarrier) Set(string, string) {} // messages keep the context that they came with
+
+func (c headerCarrier) Keys() []string {
+	keys := make([]string, len(c))
+	for i, h := range c {
+		keys[i] = string(h.Key.Value)
+	}
+	return keys
+}

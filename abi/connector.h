@@ -406,7 +406,7 @@ typedef struct iggy_sink_api {
     iggy_sink_open_fn *open;
     iggy_sink_consume_fn *consume;
     iggy_sink_close_fn *close;
-    iggy_sink_version_fn *version; /* optional */
+    iggy_sink_version_fn *version; /* a host can do without it */
 } iggy_sink_api;
 
 /* A source is of generation 2 when `handle_v2` and `batch_result` are both
@@ -415,7 +415,7 @@ typedef struct iggy_source_api {
     iggy_source_open_fn *open;
     iggy_source_handle_fn *handle; /* generation 1 */
     iggy_source_close_fn *close;
-    iggy_source_version_fn *version; /* optional */
+    iggy_source_version_fn *version; /* a host can do without it */
     iggy_source_handle_v2_fn *handle_v2;       /* generation 2 */
     iggy_source_batch_result_fn *batch_result; /* generation 2 */
 } iggy_source_api;

@@ -16,7 +16,7 @@
  *     state      true: each batch carries a state, and a restart goes on after the
  *                last one acknowledged; default false
  *
- * State: MessagePack array [messages sent so far], always 8 bytes wide.
+ * State: MessagePack array [messages sent so far], the number always 8 bytes wide.
  */
 #include <stdio.h>
 #include <stdlib.h>

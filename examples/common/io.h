@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-/* Writing to a descriptor on a thread of the host. */
+/* System calls on a thread of the host, where signals interrupt them (connector.h). */
 #ifndef EXAMPLES_COMMON_IO_H
 #define EXAMPLES_COMMON_IO_H
 
@@ -14,6 +14,9 @@
 
 /* Writes all bytes, or returns false with errno set; some may be written then. */
 bool write_all(int file, const uint8_t *bytes, size_t len);
+
+/* Waits until what was written is on disk, where there is a disk behind the file. */
+bool sync_file(int file);
 
 /* Sleeps, also when signals interrupt it. */
 void sleep_us(uint64_t us);

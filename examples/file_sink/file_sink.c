@@ -18,6 +18,8 @@
  * A batch may come again (connector.h). Stream, topic, partition and offset in each
  * line tell a repeated message from a new one.
  *
+ * The file stays open: rotate it by copying and truncating.
+ *
  * Several consume calls, instances and processes may append to one file: they take
  * turns, by a mutex within an instance and by flock between instances.
  */
@@ -83,6 +85,20 @@ static bool repair(struct file_sink *sink) {
     return ftruncate(sink->file, end) == 0;
 }
 
+/* Makes the name of a new file as lasting as its content. */
+static bool sync_directory(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *directory = slash == path ? strdup("/")
+                      : slash       ? strndup(path, (size_t)(slash - path))
+                                    : strdup(".");
+    int file = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(directory);
+    if (file < 0) return false;
+    bool ok = sync_file(file);
+    close(file);
+    return ok;
+}
+
 static bool open_file(struct file_sink *sink) {
     struct stat info;
     do sink->file = open(sink->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
@@ -90,7 +106,7 @@ static bool open_file(struct file_sink *sink) {
     bool ok = sink->file >= 0 && fstat(sink->file, &info) == 0 && lock_file(sink->file);
     if (ok) {
         /* A pipe or a device has no end to repair. */
-        ok = !S_ISREG(info.st_mode) || repair(sink);
+        ok = !S_ISREG(info.st_mode) || (repair(sink) && sync_directory(sink->path));
         flock(sink->file, LOCK_UN);
     }
     if (!ok) {
@@ -103,10 +119,7 @@ static bool open_file(struct file_sink *sink) {
 static bool append_locked(struct file_sink *sink, const struct buffer *lines) {
     struct stat before;
     if (fstat(sink->file, &before) != 0) return false;
-    if (write_all(sink->file, lines->bytes, lines->len) &&
-        (fsync(sink->file) == 0 || errno == EINVAL /* nothing that can be synced */)) {
-        return true;
-    }
+    if (write_all(sink->file, lines->bytes, lines->len) && sync_file(sink->file)) return true;
     int error = errno;
     if (S_ISREG(before.st_mode) && ftruncate(sink->file, before.st_size) != 0) {
         log_printf(&sink->log, IGGY_LOG_ERROR, "%s may end in half a line: %s", sink->path,

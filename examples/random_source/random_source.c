@@ -34,7 +34,7 @@ struct random_source {
     uint64_t max_count;
     uint64_t acknowledged; /* records stored so far */
     uint64_t produced;     /* the same, with the batch in flight */
-    bool rested;           /* the pause before the next batch is over */
+    bool rested;           /* the pause before the next batch has been asked for */
     uint64_t random;       /* state of the generator */
     struct buffer record;
     struct buffer batch;
@@ -87,8 +87,11 @@ static bool poll_records(void *self, struct source_batch *batch, unsigned *idle_
         *idle_ms = 60000; /* nothing will come any more */
         return false;
     }
-    source->rested = !source->rested; /* a pause, a batch, a pause, … */
-    if (source->rested) return false;
+    if (!source->rested) {
+        source->rested = true;
+        return false;
+    }
+    source->rested = false;
 
     uint64_t count = next_batch_length(source);
     buffer_reset(&source->batch);

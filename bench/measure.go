@@ -43,10 +43,13 @@ var scenarios = []scenario{
 		return b.source(iggy, topic, "blast_source")
 	}},
 	{"sink, json", func(b *bench, iggy *iggy, topic string) (figure, error) {
-		return b.sink(iggy, topic, "json")
+		return b.sink(iggy, topic, "json", "after_polling")
+	}},
+	{"sink, json, after consuming", func(b *bench, iggy *iggy, topic string) (figure, error) {
+		return b.sink(iggy, topic, "json", "after_consuming")
 	}},
 	{"sink, raw", func(b *bench, iggy *iggy, topic string) (figure, error) {
-		return b.sink(iggy, topic, "raw")
+		return b.sink(iggy, topic, "raw", "after_polling")
 	}},
 }
 
@@ -117,16 +120,16 @@ func (b *bench) source(iggy *iggy, topic, plugin string) (figure, error) {
 
 // sink fills a topic, then measures between the first and the last consume call,
 // as the plugin saw them.
-func (b *bench) sink(iggy *iggy, topic, schema string) (figure, error) {
+func (b *bench) sink(iggy *iggy, topic, schema, commit string) (figure, error) {
 	if err := iggy.fill(topic, b.messages, b.size); err != nil {
 		return figure{}, err
 	}
 	report := filepath.Join(b.dir, topic+".json")
 	configuration := fmt.Sprintf(
-		"type = \"sink\"\nkey = %q\nenabled = true\nversion = 0\nname = \"count\"\npath = %q\n"+
+		"type = \"sink\"\nkey = %q\nenabled = true\nversion = 0\nname = \"count\"\npath = %q\noffset_commit = %q\n"+
 			"[[streams]]\nstream = %q\ntopics = [%q]\nschema = %q\n"+
 			"[plugin_config]\nexpect = %d\nreport = %q\n",
-		topic, b.plugin("count_sink"), iggy.stream, topic, schema, b.messages, report)
+		topic, b.plugin("count_sink"), commit, iggy.stream, topic, schema, b.messages, report)
 	r, err := b.startRuntime(iggy, topic, configuration)
 	if err != nil {
 		return figure{}, err

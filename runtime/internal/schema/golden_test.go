@@ -5,12 +5,10 @@
 package schema_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema/schematest"
 	"github.com/apache/iggy-connect-go/tests/golden"
@@ -25,10 +23,6 @@ type codecCase struct {
 	Expected struct {
 		schematest.Outcome
 		Text *string
-		Any  struct {
-			TypeURL   string          `json:"type_url"`
-			ValueJSON json.RawMessage `json:"value_json"`
-		}
 	}
 }
 
@@ -114,15 +108,5 @@ func (c *codecCase) expectBytes(t *testing.T, got []byte, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Compare == "any_json" {
-		url, value, ok := schema.ParseAny(got)
-		if !ok || string(url) != c.Expected.Any.TypeURL {
-			t.Fatalf("the Any %q is of type %q, want %s", got, url, c.Expected.Any.TypeURL)
-		}
-		schematest.ExpectContent(t, wire.SchemaJSON, value, c.Expected.Any.ValueJSON, c.Expected.Volatile, "json")
-		return
-	}
-	if want := schematest.Unhex(t, *c.Expected.Hex); !bytes.Equal(got, want) {
-		t.Fatalf("got %x, want %x", got, want)
-	}
+	schematest.ExpectBytes(t, got, &c.Expected.Outcome, c.Compare)
 }

@@ -155,6 +155,10 @@ func TestNumbersCompareAcrossIntegersAndDoubles(t *testing.T) {
 		{`{"regex":"^[\\w-]+$"}`, `"zażółć-gęślą"`, true},
 		{`{"regex":"\\W"}`, `"żółć"`, false},
 		{`{"regex":"^\\.\\\\$"}`, `".\\"`, true},
+		{`{"regex":"^[[:alpha:]\\d]+$"}`, `"a٥"`, true},
+		{`{"regex":"^[]\\d]+$"}`, `"]٥"`, true},
+		{`{"regex":"^[^\\w]$"}`, `"ż"`, false},
+		{`{"regex":"^\\u017c\\u{142}\\U0000017c$"}`, `"żłż"`, true},
 	} {
 		chain := chain(t, fmt.Sprintf(`filter_fields {"enabled":true,"patterns":[{"value_pattern":%s}]}`, c.pattern))
 		want := `{}`

@@ -12,7 +12,7 @@ import (
 
 // newEquality returns the test for a JSON value that equals the configured one.
 func newEquality(c *config) func([]byte) bool {
-	want := compact(c.text)
+	want := schema.AppendCompact(nil, c.text)
 	if len(want) == 0 {
 		return nil
 	}

@@ -125,16 +125,8 @@ func (c *pipelineCase) resulting(t *testing.T) wire.Schema {
 }
 
 func (c *pipelineCase) source(t *testing.T) {
-	encoder, err := schematest.Codec(t, c.StreamSchema, c.EncoderConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := schema.NewSourcePipeline([]schema.Encoder{encoder}, c.chain(t))
-	result, err := p.Process(schematest.Schema(t, c.ProducedSchema), schematest.Unhex(t, c.InputHex), nil)
-	var sent []byte
-	if err == nil {
-		sent, err = p.Encode(0)
-	}
+	input := schematest.Unhex(t, c.InputHex)
+	sent, err := c.send(t, input)
 	if c.Expected.Status == "error" {
 		schematest.ExpectError(t, err, c.Expected.Variant)
 		return
@@ -142,11 +134,26 @@ func (c *pipelineCase) source(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := wire.SchemaRaw
-	if c.StreamSchema == "json" && result.Schema == wire.SchemaJSON {
-		content = wire.SchemaJSON // JSON passes as it is written, not printed anew
+	if c.ProducedSchema == "json" {
+		// JSON keeps its numbers and escapes (G2), so that bytes are the reference's only
+		// for a text that the reference would write itself.
+		sent, _ = c.send(t, []byte(schematest.Canonical(t, input)))
 	}
-	schematest.ExpectContent(t, content, sent, schematest.Unhex(t, *c.Expected.Hex), c.Expected.Volatile, c.Compare)
+	schematest.ExpectBytes(t, sent, &c.Expected.Outcome, c.Compare)
+}
+
+// send runs a payload through the pipeline to the one stream there is.
+func (c *pipelineCase) send(t *testing.T, input []byte) ([]byte, error) {
+	t.Helper()
+	encoder, err := schematest.Codec(t, c.StreamSchema, c.EncoderConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := schema.NewSourcePipeline([]schema.Encoder{encoder}, c.chain(t))
+	if _, err := p.Process(schematest.Schema(t, c.ProducedSchema), input, nil); err != nil {
+		return nil, err
+	}
+	return p.Encode(0)
 }
 
 type miscCase struct {

@@ -22,32 +22,58 @@ func compileRegexp(text string) (*regexp.Regexp, error) {
 	return regexp.Compile(unicodeAware(text))
 }
 
-// unicodeAware widens \d, \s and \w, and outside of brackets their opposites.
+// unicodeAware widens \d, \s and \w, outside of brackets also their opposites, and writes
+// \u as \x.
 func unicodeAware(text string) string {
 	var b strings.Builder
-	brackets := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c != '\\' || i+1 == len(text) {
-			brackets = c == '[' || brackets && c != ']'
-			b.WriteByte(c)
-			continue
-		}
-		i++
-		b.WriteString(escape(text[i], brackets))
+	for brackets := false; text != ""; {
+		part, widened := nextPart(text, &brackets)
+		b.WriteString(widened)
+		text = text[len(part):]
 	}
 	return b.String()
 }
 
-func escape(c byte, brackets bool) string {
-	class, ok := unicodeClasses[c|0x20]
+var (
+	openBracket = regexp.MustCompile(`^\[\^?\]?`)                                  // a ] that comes first is itself
+	posixClass  = regexp.MustCompile(`^\[:[^:]*:\]`)                               // within brackets
+	codePoint   = regexp.MustCompile(`^\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))`) // \u{…} is left to the next
+)
+
+// nextPart returns the part of an expression that comes first and what to write for it.
+func nextPart(text string, brackets *bool) (part, widened string) {
 	switch {
-	case !ok || brackets && c&0x20 == 0:
-		return string([]byte{0x5c, c})
-	case brackets:
-		return class
-	case c&0x20 == 0:
-		return `[^` + class + `]`
+	case text[0] == '\\' && len(text) > 1:
+		return nextEscape(text, *brackets)
+	case text[0] == '[' && !*brackets:
+		*brackets = true
+		part = openBracket.FindString(text)
+		return part, part
+	case *brackets && posixClass.MatchString(text):
+		part = posixClass.FindString(text)
+		return part, part
+	case text[0] == ']':
+		*brackets = false
 	}
-	return `[` + class + `]`
+	return text[:1], text[:1]
+}
+
+func nextEscape(text string, brackets bool) (part, widened string) {
+	if digits := codePoint.FindStringSubmatch(text); digits != nil {
+		return digits[0], `\x{` + digits[1] + digits[2] + `}`
+	}
+	part, name := text[:2], text[1]
+	class, ok := unicodeClasses[name|0x20]
+	opposite := name&0x20 == 0
+	switch {
+	case name == 'u' || name == 'U':
+		return part, `\x`
+	case !ok || brackets && opposite:
+		return part, part
+	case brackets:
+		return part, class
+	case opposite:
+		return part, `[^` + class + `]`
+	}
+	return part, `[` + class + `]`
 }

@@ -5,10 +5,8 @@
 package transform
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -35,7 +33,7 @@ var computations = map[string]func(dst []byte) []byte{
 func newValue(c *config) (v value) {
 	switch name, part := c.choice(false); name {
 	case "static":
-		v.static = compact(part.text)
+		v.static = schema.AppendCompact(nil, part.text)
 	case "computed":
 		var kind string
 		part.read(&kind, "a string")
@@ -47,14 +45,6 @@ func newValue(c *config) (v value) {
 		c.fail("found %q, need static or computed", name)
 	}
 	return v
-}
-
-func compact(text json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, text) != nil {
-		return text
-	}
-	return b.Bytes()
 }
 
 // text returns the JSON text for a field of m.

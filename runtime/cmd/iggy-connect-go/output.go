@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
@@ -33,6 +34,9 @@ func printJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
+// onOneLine keeps the text of a cell in its cell.
+var onOneLine = strings.NewReplacer("\n", " ", "\t", " ")
+
 // printTable prints rows, the first of which is the heading, in columns.
 func printTable(w io.Writer, rows [][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -41,7 +45,7 @@ func printTable(w io.Writer, rows [][]string) error {
 			if i > 0 {
 				fmt.Fprint(table, "\t")
 			}
-			fmt.Fprint(table, cell)
+			fmt.Fprint(table, onOneLine.Replace(cell))
 		}
 		fmt.Fprintln(table)
 	}

@@ -66,7 +66,7 @@ func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Enviro
 	r.iggy = iggy.NewClient(connection)
 	set := metrics.NewSet()
 	r.manager = connector.NewManager(connector.Environment{
-		Iggy: connection, StateDir: cfg.State.Path, Plugins: r.plugins, Metrics: set, Logger: log,
+		Iggy: connection, StateDir: cfg.State.Path, Plugins: r.plugins, Metrics: set, Logger: log, Tracer: told.Tracer,
 		Supervisor: cfg.Supervisor, StuckCallAfter: cfg.Plugins.StuckCallAfter, Configurations: configurations,
 	})
 	steering := &control.Control{

@@ -46,9 +46,9 @@ static struct instances instances = INSTANCES_INITIALIZER;
 /* ---- The batch ------------------------------------------------------------ */
 
 static void put_payload(struct buffer *out, uint64_t seq, uint64_t len) {
-    buffer_printf(out, "{\"seq\":%llu,\"name\":\"sensor-%llu\",\"ok\":true,\"value\":%llu.5,\"text\":\"",
-                  (unsigned long long)seq, (unsigned long long)(seq % 17),
-                  (unsigned long long)(seq * 3));
+    buffer_printf(out, "{\"seq\":%llu,\"name\":\"sensor-%llu\",\"ok\":true",
+                  (unsigned long long)seq, (unsigned long long)(seq % 17));
+    buffer_printf(out, ",\"value\":%llu.5,\"text\":\"", (unsigned long long)(seq * 3));
     for (uint64_t i = seq; out->len + 2 < len && !out->failed; i++) {
         buffer_byte(out, (uint8_t)('a' + i % 26));
     }

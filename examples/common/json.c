@@ -10,18 +10,13 @@
 
 enum { MAX_DEPTH = 1024 };
 
-/* A scanner over text that may be anything; after a fault `at` is NULL. */
+/* A scanner over text that may be anything; a step that does not fit returns false. */
 struct scan {
     const char *at;
     const char *end;
 };
 
 static bool scan_value(struct scan *s, int depth);
-
-static bool fault(struct scan *s) {
-    s->at = NULL;
-    return false;
-}
 
 static void skip_space(struct scan *s) {
     while (s->at < s->end &&
@@ -48,27 +43,27 @@ static bool is_digit(struct scan *s) {
 }
 
 static bool scan_escape(struct scan *s) {
-    if (s->at == s->end) return fault(s);
+    if (s->at == s->end) return false;
     char c = *s->at++;
-    if (c != 'u') return c != '\0' && strchr("\"\\/bfnrt", c) ? true : fault(s);
+    if (c != 'u') return c != '\0' && strchr("\"\\/bfnrt", c);
     for (int i = 0; i < 4; i++) {
-        if (s->at == s->end || hex_digit(*s->at++) < 0) return fault(s);
+        if (s->at == s->end || hex_digit(*s->at++) < 0) return false;
     }
     return true;
 }
 
 static bool scan_string(struct scan *s) {
-    if (!take(s, '"')) return fault(s);
+    if (!take(s, '"')) return false;
     while (s->at < s->end && *s->at != '"') {
         unsigned char c = (unsigned char)*s->at++;
-        if (c < 0x20) return fault(s);
+        if (c < 0x20) return false;
         if (c == '\\' && !scan_escape(s)) return false;
     }
-    return take(s, '"') || fault(s);
+    return take(s, '"');
 }
 
 static bool scan_digits(struct scan *s) {
-    if (!is_digit(s)) return fault(s);
+    if (!is_digit(s)) return false;
     while (is_digit(s)) s->at++;
     return true;
 }
@@ -86,7 +81,7 @@ static bool scan_number(struct scan *s) {
 
 static bool scan_word(struct scan *s, const char *word) {
     size_t len = strlen(word);
-    if ((size_t)(s->end - s->at) < len || memcmp(s->at, word, len) != 0) return fault(s);
+    if ((size_t)(s->end - s->at) < len || memcmp(s->at, word, len) != 0) return false;
     s->at += len;
     return true;
 }
@@ -98,7 +93,7 @@ static bool scan_array(struct scan *s, int depth) {
     do {
         if (!scan_value(s, depth)) return false;
     } while (take(s, ','));
-    return take(s, ']') || fault(s);
+    return take(s, ']');
 }
 
 static bool scan_object(struct scan *s, int depth) {
@@ -109,17 +104,17 @@ static bool scan_object(struct scan *s, int depth) {
         skip_space(s);
         if (!scan_string(s)) return false;
         skip_space(s);
-        if (!take(s, ':')) return fault(s);
+        if (!take(s, ':')) return false;
         if (!scan_value(s, depth)) return false;
     } while (take(s, ','));
-    return take(s, '}') || fault(s);
+    return take(s, '}');
 }
 
 /* Scans one value with the white space around it. */
 static bool scan_value(struct scan *s, int depth) {
-    if (depth == MAX_DEPTH) return fault(s);
+    if (depth == MAX_DEPTH) return false;
     skip_space(s);
-    if (s->at == s->end) return fault(s);
+    if (s->at == s->end) return false;
     bool ok;
     switch (*s->at) {
     case '{': ok = scan_object(s, depth + 1); break;

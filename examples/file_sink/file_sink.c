@@ -80,7 +80,9 @@ static bool repair(struct file_sink *sink) {
     char start[sizeof ours - 1];
     ssize_t got = pread(sink->file, start, sizeof start, end);
     if (got < 0) return false;
-    if (memcmp(start, ours, (size_t)got) != 0) return write_all(sink->file, (const uint8_t *)"\n", 1);
+    if (memcmp(start, ours, (size_t)got) != 0) {
+        return write_all(sink->file, (const uint8_t *)"\n", 1);
+    }
     log_printf(&sink->log, IGGY_LOG_WARN, "%s ended in half a line, which is cut off", sink->path);
     return ftruncate(sink->file, end) == 0;
 }

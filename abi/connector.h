@@ -56,17 +56,18 @@
  *     host thread, that is inside any function below, can therefore return
  *     EINTR, also on a machine where "nothing sends signals", and also those
  *     calls that SA_RESTART does not restart: nanosleep, poll, select,
- *     epoll_wait, connect, sem_wait and everything with a time limit. Repeat
- *     such a call, with the time that is left. Block all signals in threads that
- *     the plugin starts; do not install signal handlers (one without SA_ONSTACK
- *     kills a Go host). SIGPIPE is ignored in the whole process: a write to a
- *     broken pipe fails with EPIPE.
+ *     epoll_wait, and socket calls with a time limit. Repeat such a call, with
+ *     the time that is left. Block all signals in threads that the plugin
+ *     starts; do not install signal handlers (one without SA_ONSTACK kills a Go
+ *     host). SIGPIPE is ignored in the whole process: a write to a broken pipe
+ *     fails with EPIPE.
  *
  * Process. The library is loaded with RTLD_NOW | RTLD_LOCAL, once, and never
  *     unloaded, so its threads may outlive its instances. It must not change
  *     the environment, the working directory, the locale or the umask, must not
- *     call exit(), and must not embed a Go runtime. Its constructors should do
- *     nothing. It exports the names below and nothing else.
+ *     call exit(), and must not embed a Go runtime (unless the host runs it in
+ *     a process of its own). Its constructors should do nothing. It exports the
+ *     names below and nothing else.
  */
 #ifndef IGGY_CONNECTOR_H
 #define IGGY_CONNECTOR_H

@@ -70,7 +70,9 @@ type Connector struct {
 	kind, key  string
 	batchSize  *vm.PrometheusHistogram
 	stages     [stageCount]*vm.PrometheusHistogram // nil: not a stage of this kind
-	stateSaved atomic.Int64                        // Unix nanoseconds, 0 before the first save
+	spent      [stageCount]spent
+	lag        lagGauges
+	stateSaved atomic.Int64 // Unix nanoseconds, 0 before the first save
 	callAge    atomic.Pointer[func() time.Duration]
 }
 
@@ -133,6 +135,7 @@ func (c *Connector) addStages(stages []Stage) {
 func (c *Connector) Observe(stage Stage, took time.Duration) {
 	if h := c.stages[stage]; h != nil {
 		h.Update(took.Seconds())
+		c.spent[stage].add(took)
 	}
 }
 
@@ -142,13 +145,18 @@ func (c *Connector) ObserveBatch(messages int) { c.batchSize.Update(float64(mess
 // Lag returns the gauge of messages that wait in one partition for a sink. Take it once per
 // assigned partition, not per batch.
 func (c *Connector) Lag(stream, topic string, partition uint32) *vm.Gauge {
-	return c.families.gauge(lagMessages, c.lagLabels(stream, topic, partition), nil)
+	series := c.lagLabels(stream, topic, partition)
+	gauge := c.families.gauge(lagMessages, series, nil)
+	c.lag.add(series, gauge)
+	return gauge
 }
 
 // ForgetLag removes the gauge of a partition that was given to another member of the group: its
 // last value would otherwise stand for ever.
 func (c *Connector) ForgetLag(stream, topic string, partition uint32) {
-	c.families.removeGauge(lagMessages, c.lagLabels(stream, topic, partition))
+	series := c.lagLabels(stream, topic, partition)
+	c.lag.remove(series)
+	c.families.removeGauge(lagMessages, series)
 }
 
 func (c *Connector) lagLabels(stream, topic string, partition uint32) string {

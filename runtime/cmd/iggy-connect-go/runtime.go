@@ -73,7 +73,7 @@ func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Enviro
 		Manager: r.manager, Provider: configurations, Host: r.plugins, Iggy: r.iggy,
 		StateDir: cfg.State.Path, Levels: told.Levels, IggyConfig: connection, Environ: environ,
 	}
-	if err := r.serve(set, steering); err != nil {
+	if err := r.serve(set, steering, told.Recent); err != nil {
 		r.Close(ctx)
 		return nil, err
 	}
@@ -119,13 +119,13 @@ func logFindings(log *slog.Logger, findings []config.Finding) {
 }
 
 // serve opens the HTTP API. A busy port ends the start.
-func (r *runtime) serve(set *metrics.Set, steering *control.Control) error {
+func (r *runtime) serve(set *metrics.Set, steering *control.Control, recent *telemetry.Recent) error {
 	if !r.cfg.HTTP.Enabled {
 		r.log.Info("iggy-connectors HTTP API is disabled")
 		return nil
 	}
 	server, err := api.NewServer(api.Options{
-		Version: version, HTTP: r.cfg.HTTP, Metrics: set, Connectors: steering, Configs: steering, Log: r.log,
+		Version: version, HTTP: r.cfg.HTTP, Metrics: set, Connectors: steering, Configs: steering, Log: r.log, Recent: recent,
 	})
 	if err != nil {
 		return err

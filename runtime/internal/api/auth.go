@@ -14,8 +14,12 @@ import (
 
 const keyHeader = "api-key"
 
-// openPaths answer without a key: probes of orchestrators have none.
-var openPaths = map[string]bool{"/": true, "/health": true, "/health/live": true, "/health/ready": true}
+// openPaths answer without a key: probes of orchestrators have none, and the status page is where
+// a person enters it.
+var openPaths = map[string]bool{
+	"/": true, "/health": true, "/health/live": true, "/health/ready": true,
+	"/ui": true, "/ui/ui.css": true, "/ui/ui.js": true,
+}
 
 // requireKey refuses requests without the key, unknown paths included, so that nothing can be
 // learned without it. Both sides are hashed: the comparison takes the same time whatever the

@@ -20,6 +20,7 @@ import (
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
+	"github.com/apache/iggy-connect-go/runtime/internal/telemetry"
 )
 
 // Options are what a [Server] needs.
@@ -30,6 +31,7 @@ type Options struct {
 	Connectors Connectors
 	Configs    Configs
 	Log        *slog.Logger
+	Recent     *telemetry.Recent // lines of the log
 }
 
 // Server serves the API.
@@ -40,6 +42,7 @@ type Server struct {
 	connectors     Connectors
 	configs        Configs
 	log            *slog.Logger
+	recent         *telemetry.Recent
 
 	echo    *echo.Echo
 	methods map[string][]string // by path of the route
@@ -52,7 +55,7 @@ type Server struct {
 func NewServer(options Options) (*Server, error) {
 	s := &Server{
 		runtimeVersion: options.Version, settings: options.HTTP, metrics: options.Metrics,
-		connectors: options.Connectors, configs: options.Configs, log: options.Log,
+		connectors: options.Connectors, configs: options.Configs, log: options.Log, recent: options.Recent,
 		echo: echo.New(), methods: make(map[string][]string),
 	}
 	s.echo.HTTPErrorHandler = s.fail
@@ -84,6 +87,10 @@ func (s *Server) routes() error {
 	s.get("/stats", s.stats)
 	s.get("/plugins", s.plugins)
 	s.get("/openapi.yaml", s.description)
+	s.get("/logs", s.logs)
+	if err := s.page(); err != nil {
+		return err
+	}
 	s.family(config.KindSource)
 	s.family(config.KindSink)
 	s.get("/sources/:key/state", s.state)

@@ -21,6 +21,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/api"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
+	"github.com/apache/iggy-connect-go/runtime/internal/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -63,6 +64,7 @@ func serve(t *testing.T, r *runtime, changes ...func(*api.Options)) *server {
 		Metrics:    metrics.NewSet(),
 		Connectors: r,
 		Configs:    r,
+		Recent:     new(telemetry.Recent),
 		Log:        slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, change := range changes {

@@ -108,7 +108,7 @@ static void expect_lines(struct fixture *f, const char *lines) {
 }
 
 static void expect_nothing(void) {
-    CHECK(!host_next_batch_within(150));
+    CHECK(!host_next_batch_within(80));
 }
 
 static char *beside(const struct fixture *f, const char *suffix) {
@@ -636,7 +636,7 @@ static void every_line_is_acknowledged_once_whatever_happens(void) {
 /* As above, but the files are rotated while they are read, and none falls off. */
 static void *write_and_rotate(void *argument) {
     struct model *m = argument;
-    for (int rotation = 0; rotation < 40; rotation++) {
+    for (int rotation = 0; rotation < 30; rotation++) {
         for (unsigned writes = below(3); writes > 0; writes--) write_some(m);
         sleep_us(below(3000));
         for (int i = rotation; i > 0; i--) {

@@ -12,14 +12,18 @@ import (
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
 )
 
-// idleProbe is the least time between two probes when there is nothing to fetch.
-const idleProbe = 5 * time.Millisecond
+const (
+	// idleProbe is the least time between two probes when there is nothing to fetch, busyProbe when there is: a probe
+	// costs the server almost as much as a poll.
+	idleProbe = 5 * time.Millisecond
+	busyProbe = 2 * time.Millisecond
+)
 
 // afterConsuming stores the offset of a batch when its messages have their outcome, and fetches the next batch while
-// the one before is worked on. The server's "next" would then answer the same messages again, so partitions and offsets
-// are named in each fetch, and with it comes a probe: a poll of count 0, which names the partition that this member owns
-// next without taking messages. Probes go around the member's partitions, so one that is not named between two
-// namings of another is no longer ours. Stores travel in front of the next probe.
+// the one before is worked on. The server's "next" would then answer the same messages again, so each fetch names its
+// partition and offset. What is ours is learned from probes: a poll of count 0 names the partition that this member owns
+// next without taking messages. Probes go around the member's partitions, so one that is not named between two namings
+// of another is no longer ours.
 type afterConsuming struct {
 	*Consumer
 
@@ -28,6 +32,7 @@ type afterConsuming struct {
 	epoch  uint64   // numbers memberships
 	probes uint64   // numbers answered probes
 	known  bool     // the probes have come around once
+	probed time.Time
 
 	turn turn
 
@@ -35,15 +40,6 @@ type afterConsuming struct {
 	probe, fetch *call
 	fetching     *share
 	asked        uint32
-
-	unsent []commit // go with the next request
-	calls  []*call  // reused
-}
-
-// commit is an offset to store.
-type commit struct {
-	partition uint32
-	offset    uint64
 }
 
 // share is a partition in the hands of this member.
@@ -80,7 +76,6 @@ func (m *afterConsuming) rejoined() {
 	m.epoch++
 	m.known = false
 	m.turn = turn{interval: m.turn.interval}
-	m.unsent = m.unsent[:0]
 	for _, s := range m.owned {
 		s.named, s.revoked = 0, true
 		m.restart(s)
@@ -112,14 +107,12 @@ func (m *afterConsuming) next(ctx context.Context) (*Batch, error) {
 	if b := m.handOut(); b != nil {
 		return b, nil
 	}
-	if m.probe == nil {
+	last := m.onItsWay()
+	if last == nil {
 		if err := m.step(ctx); err != nil {
 			return nil, err
 		}
-	}
-	last := m.probe
-	if m.fetch != nil {
-		last = m.fetch
+		last = m.onItsWay()
 	}
 	if err := last.ready(ctx); err != nil {
 		return nil, err
@@ -128,6 +121,14 @@ func (m *afterConsuming) next(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	return m.handOut(), nil
+}
+
+// onItsWay is the last of the calls whose answers are to come, or nil.
+func (m *afterConsuming) onItsWay() *call {
+	if m.fetch != nil {
+		return m.fetch
+	}
+	return m.probe
 }
 
 // handOut returns a fetched batch whose partition is not busy.
@@ -141,11 +142,10 @@ func (m *afterConsuming) handOut() *Batch {
 	return nil
 }
 
-// step sends the next probe, and the next fetch with it when one is due.
+// step sends the next fetch when one is due, else a probe.
 func (m *afterConsuming) step(ctx context.Context) error {
 	s := m.pick((*share).free)
 	if s == nil && m.known {
-		m.flush() // a commit does not wait for the next round
 		if err := m.sleepUntil(ctx, m.turn.due); err != nil {
 			return err
 		}
@@ -215,55 +215,42 @@ func (m *afterConsuming) place(ctx context.Context, s *share) error {
 	return nil
 }
 
-// send writes the stores that wait, a probe, and a fetch when there is a share to fetch from.
+// send writes a probe unless the last one was a moment ago, and a fetch when there is a share to fetch from.
 func (m *afterConsuming) send(s *share) {
-	m.encodeStores()
-	m.probe, m.asked = newCall(cmdPollMessages), m.count
-	m.frames = m.appendPollFrame(m.frames, anyPartition, iggcon.NextPollingStrategy(), 0)
-	m.calls = append(m.calls, m.probe)
+	m.frames = m.frames[:0]
+	now := time.Now()
+	if s == nil || !m.known || now.Sub(m.probed) >= busyProbe {
+		m.probe, m.probed = newCall(cmdPollMessages), now
+		m.frames = m.appendPollFrame(m.frames, anyPartition, iggcon.NextPollingStrategy(), 0)
+	}
 	if s != nil {
 		strategy := iggcon.OffsetPollingStrategy(s.next)
 		if s.oldest {
 			strategy = iggcon.FirstPollingStrategy()
 		}
-		m.fetch, m.fetching = newCall(cmdPollMessages), s
+		m.fetch, m.fetching, m.asked = newCall(cmdPollMessages), s, m.count
 		m.frames = m.appendPollFrame(m.frames, int64(s.partition), strategy, m.asked)
-		m.calls = append(m.calls, m.fetch)
 	}
-	m.conn.send(m.frames, m.calls...)
-}
-
-func (m *afterConsuming) flush() {
-	if len(m.unsent) > 0 {
-		m.encodeStores()
-		m.conn.send(m.frames, m.calls...)
+	switch {
+	case m.fetch == nil:
+		m.conn.send(m.frames, m.probe)
+	case m.probe == nil:
+		m.conn.send(m.frames, m.fetch)
+	default:
+		m.conn.send(m.frames, m.probe, m.fetch)
 	}
-}
-
-func (m *afterConsuming) encodeStores() {
-	m.frames, m.calls = m.frames[:0], m.calls[:0]
-	for _, u := range m.unsent {
-		var store *call
-		m.frames, store = m.appendStore(m.frames, u.partition, u.offset)
-		m.calls = append(m.calls, store)
-	}
-	m.unsent = m.unsent[:0]
 }
 
 // take deals with the answers to a step.
 func (m *afterConsuming) take(ctx context.Context) error {
-	probed, err := m.probe.result()
-	m.probe = nil
-	var fetched *buffer
-	if m.fetch != nil {
-		var failed error
-		fetched, failed = m.fetch.result()
-		err = errors.Join(err, failed)
-		m.fetch = nil
-	}
-	if err = errors.Join(m.takeStores(), err); err != nil {
+	hadProbe := m.probe != nil
+	probed, probeErr := takeAnswer(&m.probe)
+	fetched, fetchErr := takeAnswer(&m.fetch)
+	err := errors.Join(m.takeStores(), probeErr, fetchErr)
+	switch {
+	case err != nil:
 		probed.release()
-	} else {
+	case hadProbe:
 		err = m.takeProbe(probed)
 	}
 	if err != nil {
@@ -272,6 +259,16 @@ func (m *afterConsuming) take(ctx context.Context) error {
 		return err
 	}
 	return m.takeFetch(ctx, fetched)
+}
+
+// takeAnswer takes the answer of a call that may not have been made.
+func takeAnswer(k **call) (*buffer, error) {
+	if *k == nil {
+		return nil, nil
+	}
+	body, err := (*k).result()
+	*k = nil
+	return body, err
 }
 
 // takeFetch parks what was fetched.
@@ -362,7 +359,7 @@ func (m *afterConsuming) accept(ctx context.Context, s *share, b *Batch) error {
 }
 
 func (m *afterConsuming) handOver(b *Batch) {
-	if m.probe != nil || b.epoch != m.epoch {
+	if m.onItsWay() != nil || b.epoch != m.epoch {
 		return
 	}
 	s := m.pick(func(s *share) bool {
@@ -401,7 +398,9 @@ func (m *afterConsuming) free(b *Batch) *share {
 }
 
 func (m *afterConsuming) store(partition uint32, offset uint64) {
-	m.unsent = append(m.unsent, commit{partition, offset})
+	var store *call
+	m.frames, store = m.appendStore(m.frames[:0], partition, offset)
+	m.conn.send(m.frames, store)
 }
 
 func (m *afterConsuming) revoked(b *Batch) bool {

@@ -58,7 +58,7 @@ func TestNextBatchIsFetchedWhileOneIsConsumed(t *testing.T) {
 	for i := range 3 {
 		before := polls.Strikes()
 		b := pollBatch(t, c)
-		eventually(t, "a probe and a fetch sent at hand-over", func() bool { return polls.Strikes() >= before+2 })
+		eventually(t, "a fetch sent at hand-over", func() bool { return polls.Strikes() > before })
 		c.Commit(b)
 		wantPayloads(t, drain(b), expected(10*i, 10*i+10))
 	}

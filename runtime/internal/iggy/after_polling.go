@@ -161,4 +161,3 @@ func (m *afterPolling) commit(*Batch)       {}
 func (m *afterPolling) giveUp(*Batch)       {}
 func (m *afterPolling) revoked(*Batch) bool { return false }
 func (m *afterPolling) lost(uint32)         {}
-func (m *afterPolling) flush()              {}

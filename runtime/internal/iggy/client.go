@@ -259,14 +259,3 @@ func (c *Client) DeleteOffset(ctx context.Context, of GroupOffset) error {
 		return conn.deleteOffset(ctx, member, stream, topic, of.Partition)
 	})
 }
-
-// EvenOut spreads the partitions of a group evenly over its members once all of them have joined. Each joiner receives
-// only one partition from a 0.8 server; a leave reassigns everything. So one member more joins and leaves.
-func EvenOut(ctx context.Context, cfg Config, opts ConsumerOptions) error {
-	c := NewClient(cfg)
-	defer c.Close(ctx)
-	if err := c.JoinGroup(ctx, opts.Stream, opts.Topic, opts.Group); err != nil {
-		return err
-	}
-	return c.LeaveGroup(ctx, opts.Stream, opts.Topic, opts.Group)
-}

@@ -86,8 +86,6 @@ type mode interface {
 	lost(partition uint32)
 	// detach gives up what is on its way.
 	detach()
-	// flush sends what is still to be sent before the group is left.
-	flush()
 }
 
 // storing is an offset store whose answer is still to come.
@@ -205,8 +203,8 @@ func (c *Consumer) Poll(ctx context.Context) (*Batch, error) {
 // once, so that its answer travels while the messages are worked on.
 func (c *Consumer) HandOver(b *Batch) { c.mode.handOver(b) }
 
-// Commit says that every message of b has its outcome. The store of its offset goes out with the next request; when it
-// is lost with its connection, the batch is recognised when it comes again.
+// Commit says that every message of b has its outcome. Its offset is stored at once, without waiting for the answer;
+// when the store is lost with its connection, the batch is recognised when it comes again.
 func (c *Consumer) Commit(b *Batch) { c.mode.commit(b) }
 
 // GiveUp says that b will not be tried again. Nothing is stored: whoever owns the partition reads the messages again.
@@ -217,13 +215,10 @@ func (c *Consumer) GiveUp(b *Batch) { c.mode.giveUp(b) }
 // reads it anyway. It is as new as the last Poll, so Poll is to be called while a batch waits.
 func (c *Consumer) Revoked(b *Batch) bool { return c.mode.revoked(b) }
 
-// Close sends the offsets that are committed, leaves the group within ctx, and ends the connection.
+// Close leaves the group within ctx and ends the connection.
 func (c *Consumer) Close(ctx context.Context) error {
 	var err error
 	if current, _ := c.session.present(); current != nil {
-		if current == c.conn {
-			c.mode.flush()
-		}
 		// Answered after the stores in front of it.
 		err = current.leaveGroup(ctx, c.stream, c.topic, c.group)
 	}

@@ -99,7 +99,7 @@ func (s *session) otherLeader(ctx context.Context, c *conn) (string, error) {
 			continue
 		}
 		address := net.JoinHostPort(node.IP, strconv.Itoa(int(node.Endpoints.Tcp)))
-		if address == c.address || samePeer(ctx, c.socket.RemoteAddr(), node) {
+		if address == c.address || s.samePeer(ctx, c.socket.RemoteAddr(), node) {
 			return "", nil
 		}
 		return address, nil
@@ -108,7 +108,9 @@ func (s *session) otherLeader(ctx context.Context, c *conn) (string, error) {
 }
 
 // samePeer tells whether node is the one at the other end. The node's host may be a name.
-func samePeer(ctx context.Context, peer net.Addr, node *iggcon.ClusterNode) bool {
+func (s *session) samePeer(ctx context.Context, peer net.Addr, node *iggcon.ClusterNode) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.DialTimeout)
+	defer cancel()
 	remote, err := netip.ParseAddrPort(peer.String())
 	if err != nil || remote.Port() != node.Endpoints.Tcp {
 		return false

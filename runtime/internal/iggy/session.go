@@ -107,15 +107,18 @@ func (s *session) present() (*conn, error) {
 	return nil, errConnecting
 }
 
-func (s *session) publish(c *conn, err error) {
+// publish sets the connection, or why there is none, and returns the reason before.
+func (s *session) publish(c *conn, err error) (before error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before = s.err
 	if c == nil && s.current == nil {
 		s.attempts++
 	}
 	s.current, s.err = c, err
 	close(s.changed)
 	s.changed = make(chan struct{})
+	return before
 }
 
 func (s *session) run() {
@@ -147,13 +150,16 @@ func (s *session) run() {
 	}
 }
 
-// lost records why there is no connection.
+// lost records why there is no connection. During an outage the same reason is not repeated at the level of warnings.
 func (s *session) lost(err error) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	s.log.Warn("no connection to Iggy", "address", s.cfg.Address, "error", err)
-	s.publish(nil, err)
+	level := slog.LevelWarn
+	if before := s.publish(nil, err); before != nil && before.Error() == err.Error() {
+		level = slog.LevelDebug
+	}
+	s.log.Log(s.ctx, level, "no connection to Iggy", "address", s.cfg.Address, "error", err)
 }
 
 // connect makes a connection ready for work.

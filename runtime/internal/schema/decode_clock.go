@@ -6,26 +6,33 @@ package schema
 
 import "time"
 
-// decodeClock estimates how long decoding takes from every 16th message: to read the
-// clock for each would cost more than some decoders do.
+// decodeClock estimates how long decoding takes from a few messages: to read the clock for
+// each would cost more than some decoders do. The first message of a batch finds cold
+// caches, so it stands for itself only.
 type decodeClock struct {
-	messages, timed int
-	spent           time.Duration // on those that were timed
+	messages int
+	first    time.Duration
+	timed    int           // of the others: the second, then one of timedMessages
+	spent    time.Duration // on those
 }
 
-const timedMessages = 16 // one of so many
+const timedMessages = 16
 
 // start returns the zero time for a message that is not timed.
 func (c *decodeClock) start() time.Time {
 	c.messages++
-	if c.messages%timedMessages != 1 {
+	if c.messages > 2 && c.messages%timedMessages != 0 {
 		return time.Time{}
 	}
 	return time.Now()
 }
 
 func (c *decodeClock) stop(start time.Time) {
-	if !start.IsZero() {
+	switch {
+	case start.IsZero():
+	case c.messages == 1:
+		c.first = time.Since(start)
+	default:
 		c.spent += time.Since(start)
 		c.timed++
 	}
@@ -33,10 +40,10 @@ func (c *decodeClock) stop(start time.Time) {
 
 // take returns the estimate for the messages since it was called last.
 func (c *decodeClock) take() time.Duration {
-	if c.timed == 0 {
-		return 0
+	estimate := c.first
+	if c.timed > 0 {
+		estimate += c.spent * time.Duration(c.messages-1) / time.Duration(c.timed)
 	}
-	estimate := c.spent * time.Duration(c.messages) / time.Duration(c.timed)
 	*c = decodeClock{}
 	return estimate
 }

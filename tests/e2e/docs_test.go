@@ -1,0 +1,312 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/apache/iggy-connect-go/docs"
+)
+
+// The commands of these documents are run as they stand, one after the other, in a
+// directory that looks like the top of the repository. In a document:
+//
+//	```sh              a script that must succeed
+//	```sh background   a command that goes on; the next block runs when it is up
+//	```text output     what has been printed by then; … stands for any text
+//	<!-- stop -->      the command that was started last is asked to end
+//
+// Scripts that call make are only checked for their targets: the gate has run them.
+func TestDocs_given_a_document_when_its_commands_are_run_should_do_what_it_says(t *testing.T) {
+	for _, name := range []string{"quickstart", "http-api"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile("../../docs/" + name + ".md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := newReader(t)
+			blocks := blocksOf(string(text))
+			if len(blocks) == 0 {
+				t.Fatal("there is no block to run")
+			}
+			for _, b := range blocks {
+				r.follow(b)
+			}
+		})
+	}
+}
+
+// block is one thing of a document to do.
+type block struct {
+	line int
+	info string // of the fence, or "stop"
+	text string
+}
+
+const stopMark = "<!-- stop -->"
+
+func blocksOf(document string) []block {
+	var blocks []block
+	var open *block
+	for i, line := range strings.Split(document, "\n") {
+		fence, isFence := strings.CutPrefix(line, "```")
+		switch {
+		case isFence && open != nil:
+			blocks, open = append(blocks, *open), nil
+		case isFence:
+			open = &block{line: i + 1, info: fence}
+		case open != nil:
+			open.text += line + "\n"
+		case line == stopMark:
+			blocks = append(blocks, block{line: i + 1, info: "stop"})
+		}
+	}
+	return blocks
+}
+
+// reader does what a document says.
+type reader struct {
+	t       *testing.T
+	dir     string
+	env     []string
+	live    *strings.Replacer // the addresses of documents, by those in use
+	broker  string
+	api     string
+	printed output
+	running []*exec.Cmd
+}
+
+func newReader(t *testing.T) *reader {
+	r := &reader{t: t, dir: t.TempDir()}
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"build", "examples"} {
+		if err := os.Symlink(filepath.Join(top, name), filepath.Join(r.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Copied, because the API writes there.
+	if err := os.CopyFS(filepath.Join(r.dir, "configs"), os.DirFS(filepath.Join(top, "configs"))); err != nil {
+		t.Fatal(err)
+	}
+	r.use("127.0.0.1:0", "127.0.0.1:0")
+	t.Cleanup(func() {
+		for _, command := range r.running {
+			_ = command.Process.Kill()
+			_ = command.Wait()
+		}
+		if t.Failed() {
+			t.Logf("printed:\n%s", tail(r.printed.String(), 80))
+		}
+	})
+	return r
+}
+
+// use puts addresses in the place of those that documents name.
+func (r *reader) use(broker, api string) {
+	r.broker, r.api = broker, api
+	r.live = strings.NewReplacer("127.0.0.1:8090", broker, "localhost:8090", broker, "127.0.0.1:8081", api)
+	r.env = append(os.Environ(),
+		"IGGY_CONNECTORS_HTTP_ADDRESS=127.0.0.1:0",
+		"IGGY_CONNECTORS_IGGY_ADDRESS="+broker,
+		"IGGY_CONNECTORS_URL=http://"+api)
+}
+
+func (r *reader) follow(b block) {
+	r.t.Helper()
+	switch b.info {
+	case "sh":
+		r.run(b)
+	case "sh background":
+		r.start(b)
+	case "text output":
+		r.expect(b)
+	case "stop":
+		r.stop(b)
+	}
+}
+
+func (r *reader) script(ctx context.Context, text string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", r.live.Replace(text))
+	command.Dir, command.Env = r.dir, r.env
+	command.Stdout, command.Stderr = &r.printed, &r.printed
+	command.WaitDelay = time.Second
+	return command
+}
+
+func (r *reader) run(b block) {
+	r.t.Helper()
+	if strings.HasPrefix(b.text, "make ") {
+		r.dryRun(b)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	if err := r.script(ctx, b.text).Run(); err != nil {
+		r.t.Fatalf("line %d: %v:\n%s", b.line, err, b.text)
+	}
+}
+
+// dryRun makes sure that the targets exist.
+func (r *reader) dryRun(b block) {
+	r.t.Helper()
+	command := exec.Command("bash", "-euc", strings.ReplaceAll(b.text, "make ", "make --dry-run "))
+	command.Dir = "../.."
+	if out, err := command.CombinedOutput(); err != nil {
+		r.t.Fatalf("line %d: %v: %s", b.line, err, out)
+	}
+}
+
+// up are the lines by which commands say where they listen.
+var up = regexp.MustCompile(`HTTP API on: (\S+)|Iggy broker .*listens on (\S+?),`)
+
+// embedded is the line by which the quickstart says where its broker listens.
+var embedded = regexp.MustCompile(`Embedded Iggy broker on (\S+?),`)
+
+func (r *reader) start(b block) {
+	r.t.Helper()
+	seen := len(r.printed.String())
+	command := r.script(r.t.Context(), "exec "+b.text)
+	if err := command.Start(); err != nil {
+		r.t.Fatalf("line %d: %v", b.line, err)
+	}
+	r.running = append(r.running, command)
+	var found []string
+	eventually(r.t, fmt.Sprintf("the command of line %d is up", b.line), func() bool {
+		found = up.FindStringSubmatch(r.printed.String()[seen:])
+		return found != nil
+	})
+	broker, api := r.broker, r.api
+	if found[1] != "" {
+		api = found[1]
+	} else {
+		broker = found[2]
+	}
+	if own := embedded.FindStringSubmatch(r.printed.String()[seen:]); own != nil {
+		broker = own[1]
+	}
+	r.use(broker, api)
+}
+
+// expect waits until each line has been printed.
+func (r *reader) expect(b block) {
+	r.t.Helper()
+	for line := range strings.Lines(b.text) {
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(r.live.Replace(line))), "…", ".*")
+		re := regexp.MustCompile(pattern)
+		eventually(r.t, fmt.Sprintf("line %d: it prints %s", b.line, strings.TrimSpace(line)), func() bool {
+			return re.MatchString(r.printed.String())
+		})
+	}
+}
+
+func (r *reader) stop(b block) {
+	r.t.Helper()
+	if len(r.running) == 0 {
+		r.t.Fatalf("line %d: nothing runs", b.line)
+	}
+	last := r.running[len(r.running)-1]
+	r.running = r.running[:len(r.running)-1]
+	if err := last.Process.Signal(syscall.SIGTERM); err != nil {
+		r.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- last.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			r.t.Fatalf("line %d: it ended with %v", b.line, err)
+		}
+	case <-time.After(patience):
+		_ = last.Process.Kill()
+		r.t.Fatalf("line %d: it did not end", b.line)
+	}
+}
+
+// Every operation of the description stands in the table of the page, in the path of
+// which sources and sinks share what they have in common.
+func TestDocs_given_the_description_of_the_api_when_read_should_be_covered_by_its_page(t *testing.T) {
+	page, err := os.ReadFile("../../docs/http-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described struct {
+		Paths map[string]map[string]any
+	}
+	if err := yaml.Unmarshal(docs.OpenAPI, &described); err != nil || len(described.Paths) == 0 {
+		t.Fatalf("%d paths, error %v", len(described.Paths), err)
+	}
+	for path, operations := range described.Paths {
+		shared := strings.NewReplacer("/sources", "/{kind}", "/sinks", "/{kind}").Replace(path)
+		for method := range operations {
+			if method == "parameters" {
+				continue
+			}
+			one, both := fmt.Sprintf("| `%s %s` |", strings.ToUpper(method), path), fmt.Sprintf("| `%s %s` |", strings.ToUpper(method), shared)
+			if !strings.Contains(string(page), one) && !strings.Contains(string(page), both) {
+				t.Errorf("docs/http-api.md lacks %s", one)
+			}
+		}
+	}
+}
+
+// named are the tests that a document says show something, by the beginning of their names.
+var named = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
+
+var declared = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+func TestDocs_given_a_test_that_a_document_names_when_looked_for_should_exist(t *testing.T) {
+	var tests strings.Builder
+	err := filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, match := range declared.FindAllStringSubmatch(string(text), -1) {
+			tests.WriteString("\n" + match[1])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("pages %v, error %v", pages, err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(tests.String(), "\n"+match[1]) {
+				t.Errorf("%s names %s, which there is not", page, match[1])
+			}
+		}
+	}
+}
+
+func TestBlocksOf_given_a_document_should_find_what_there_is_to_do(t *testing.T) {
+	blocks := blocksOf("text\n```sh\na\nb\n```\n<!-- stop -->\n```toml\nc\n```\n")
+	want := []block{{2, "sh", "a\nb\n"}, {6, "stop", ""}, {7, "toml", "c\n"}}
+	if fmt.Sprint(blocks) != fmt.Sprint(want) {
+		t.Errorf("got %v", blocks)
+	}
+}

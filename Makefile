@@ -42,7 +42,7 @@ test-c:
 	@.ci/setup cc c++ cmake
 	cmake -S . -B $(BUILD)/sanitized -DCMAKE_BUILD_TYPE=Debug -DIGGY_SANITIZE=address,undefined
 	cmake --build $(BUILD)/sanitized --parallel
-	ctest --test-dir $(BUILD)/sanitized --output-on-failure
+	ctest --test-dir $(BUILD)/sanitized --output-on-failure --parallel 2
 
 test-go: build plugins
 	go test -race -timeout 15m ./...

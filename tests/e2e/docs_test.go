@@ -31,7 +31,7 @@ import (
 //
 // Scripts that call make are only checked for their targets: the gate has run them.
 func TestDocs_given_a_document_when_its_commands_are_run_should_do_what_it_says(t *testing.T) {
-	for _, name := range []string{"quickstart", "http-api"} {
+	for _, name := range []string{"quickstart", "http-api", "operations"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile("../../docs/" + name + ".md")
@@ -298,6 +298,56 @@ func TestDocs_given_a_test_that_a_document_names_when_looked_for_should_exist(t 
 		for _, match := range named.FindAllStringSubmatch(string(text), -1) {
 			if !strings.Contains(tests.String(), "\n"+match[1]) {
 				t.Errorf("%s names %s, which there is not", page, match[1])
+			}
+		}
+	}
+}
+
+// series are the names of metrics in the source and on the page.
+var series = regexp.MustCompile(`iggy_connectors?_[a-z_]+`)
+
+// logLines are the first cells of the table of log lines.
+var logLines = regexp.MustCompile("(?m)^\\| (`.+`) \\| (?:info|warn|error) \\|")
+
+func TestDocs_given_metrics_and_log_lines_of_the_page_when_looked_for_should_be_those_of_the_source(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source strings.Builder
+	err = filepath.WalkDir("../../runtime", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		source.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	families, err := os.ReadFile("../../runtime/internal/metrics/families.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range series.FindAllString(string(families), -1) {
+		if !strings.Contains(string(page), "| `"+name+"` |") {
+			t.Errorf("the page lacks %s", name)
+		}
+	}
+	for _, name := range series.FindAllString(string(page), -1) {
+		if !strings.Contains(string(families), `"`+name+`"`) {
+			t.Errorf("there is no series %s", name)
+		}
+	}
+	lines := logLines.FindAllStringSubmatch(string(page), -1)
+	if len(lines) == 0 {
+		t.Fatal("the page has no log lines")
+	}
+	for _, line := range lines {
+		for _, part := range strings.FieldsFunc(line[1], func(r rune) bool { return r == '`' || r == '…' }) {
+			if part = strings.TrimSpace(part); part != "," && !strings.Contains(source.String(), part) {
+				t.Errorf("nothing logs %q of %s", part, line[1])
 			}
 		}
 	}

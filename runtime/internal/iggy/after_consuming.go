@@ -47,6 +47,7 @@ type share struct {
 	partition uint32
 	named     uint64 // the last probe of this membership that named it
 	revoked   bool   // fetch no more of it
+	unclear   bool   // named by an answer that may mean nothing
 	placed    bool   // next is where to fetch
 	oldest    bool   // instead of next: there is no offset to begin with
 	next      uint64
@@ -155,6 +156,9 @@ func (m *afterConsuming) step(ctx context.Context) error {
 		if err := m.place(ctx, s); err != nil {
 			return err
 		}
+		if !s.placed {
+			s = nil
+		}
 	}
 	m.send(s)
 	return nil
@@ -189,13 +193,13 @@ func (m *afterConsuming) pick(eligible func(*share) bool) *share {
 		case t.full:
 			t.due = now
 		default:
-			t.due = t.began.Add(t.interval)
+			t.due = inStep(t.began.Add(t.interval), t.interval)
 		}
 	}
 	return nil
 }
 
-// place finds out where to fetch.
+// place finds out where to fetch. A share that turns out not to be ours is left without a place.
 func (m *afterConsuming) place(ctx context.Context, s *share) error {
 	stored, err := m.conn.offset(ctx, m.member, m.stream, m.topic, s.partition)
 	if err != nil {
@@ -206,13 +210,26 @@ func (m *afterConsuming) place(ctx context.Context, s *share) error {
 	case stored != nil:
 		s.next = stored.StoredOffset + 1
 	case !m.opts.StartFrom.oldest():
-		if s.next, err = m.firstOffset(ctx, s.partition); err != nil {
+		if err := m.placeNew(ctx, s); err != nil || s.revoked {
 			return err
 		}
 	}
 	s.oldest = s.next == 0
 	s.placed = true
 	return nil
+}
+
+// placeNew is place for a partition of which nothing is stored, and a group that does not begin with the oldest message.
+func (m *afterConsuming) placeNew(ctx context.Context, s *share) (err error) {
+	if s.unclear {
+		if s.revoked, err = m.zeroIsElsewhere(ctx, m.position(s.partition)); err != nil || s.revoked {
+			return err
+		}
+	}
+	if s.next, err = m.begin(ctx, s.partition); statusOf(err) == statusNotResolved {
+		s.revoked, err = true, nil
+	}
+	return err
 }
 
 // send writes a probe unless the last one was a moment ago, and a fetch when there is a share to fetch from.
@@ -308,7 +325,7 @@ func (m *afterConsuming) takeProbe(body *buffer) error {
 	}
 	before := s.named
 	m.probes++
-	s.named = m.probes
+	s.named, s.unclear = m.probes, b.ambiguous()
 	if s.revoked {
 		s.revoked = false
 		m.restart(s)
@@ -348,7 +365,7 @@ func (m *afterConsuming) accept(ctx context.Context, s *share, b *Batch) error {
 	s.next, s.oldest = b.lastOffset+1, false
 	if p.overtaken(b) {
 		m.warnReset(b, p.done)
-		*p = position{}
+		p.reset()
 	}
 	if p.valid {
 		if b.dropThrough(p.done); b.count == 0 {
@@ -363,10 +380,15 @@ func (m *afterConsuming) handOver(b *Batch) {
 		return
 	}
 	s := m.pick(func(s *share) bool {
-		return s.placed && !s.revoked && s.parked == nil && (s.out == nil || s.out == b)
+		return !s.revoked && s.parked == nil && (s.out == nil || s.out == b)
 	})
-	if s != nil {
+	switch {
+	case s == nil:
+	case s.placed:
 		m.send(s)
+	default:
+		m.turn.cursor-- // its place has to be looked up: Poll does that
+		m.turn.fetched--
 	}
 }
 

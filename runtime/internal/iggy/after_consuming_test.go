@@ -196,6 +196,68 @@ func TestRevokedBatchComesAgainAfterAReconnect(t *testing.T) {
 	wantPayloads(t, got[0], expected(0, 20))
 }
 
+func TestPlaceOfANewGroupIsKeptOverAReconnect(t *testing.T) {
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		// Given a new group that begins with the newest message, in one partition of one message and one that is empty,
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 2)
+		fill(broker, 0, 0, 1)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, StartFrom: StartLast()})
+		b, err := c.Poll(testContext(t))
+		want(t, err, nil)
+		c.GiveUp(b)
+		b.Release()
+		wantNothingOf(t, c, 1)
+		// when messages come during an outage, before anything is stored,
+		broker.DropConnections()
+		fill(broker, 0, 1, 10)
+		fill(broker, 1, 0, 10)
+		// then none of them is skipped.
+		got := consume(t, c, 20)
+		wantPayloads(t, got[0], expected(0, 10))
+		wantPayloads(t, got[1], expected(0, 10))
+	})
+}
+
+func TestMemberWithoutPartitionsDoesNotPlaceTheGroup(t *testing.T) {
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		// Given a new group that begins with the newest message, one partition, its owner and a spare member,
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		fill(broker, 0, 0, 10)
+		var errs int
+		opts := ConsumerOptions{CommitMode: mode, StartFrom: StartLast(), OnPollError: func(error) { errs++ }}
+		owner := newTestConsumer(t, testConfig(broker.Addr()), opts)
+		spare := newTestConsumer(t, testConfig(broker.Addr()), opts)
+		// then the spare one polls in peace,
+		wantNothing(t, spare)
+		want(t, errs, 0)
+		// and takes over where the owner was.
+		wantPayloads(t, consume(t, owner, 1)[0], expected(9, 10))
+		want(t, owner.Close(testContext(t)), nil)
+		fill(broker, 0, 10, 20)
+		wantPayloads(t, consume(t, spare, 10)[0], expected(10, 20))
+	})
+}
+
+// wantNothingOf polls until all partitions have been looked at, giving up what comes.
+func wantNothingOf(t *testing.T, c *Consumer, partition uint32) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(testContext(t), 100*time.Millisecond)
+	defer cancel()
+	for {
+		b, err := c.Poll(ctx)
+		if err != nil {
+			return
+		}
+		if b.Partition == partition {
+			t.Errorf("%d messages of partition %d", b.Len(), partition)
+		}
+		c.GiveUp(b)
+		b.Release()
+	}
+}
+
 func TestCommitsGoOutBeforeTheGroupIsLeft(t *testing.T) {
 	broker := startBroker(t)
 	broker.Store().CreateTopic("s", "t", 1)

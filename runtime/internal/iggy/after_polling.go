@@ -77,7 +77,7 @@ func (m *afterPolling) accept(ctx context.Context, b *Batch) error {
 	}
 	if p.overtaken(b) {
 		m.warnReset(b, p.done)
-		*p = position{met: true}
+		p.reset()
 	}
 	if p.valid {
 		if _, err := m.void(ctx, b, p, p.done); err != nil {
@@ -94,36 +94,32 @@ func (m *afterPolling) accept(ctx context.Context, b *Batch) error {
 
 // meet looks a partition up when it is seen first in a membership: the group may have a stored offset from before, and
 // if it has none, it begins where the options say. It returns false when that is not where b is from.
-func (m *afterPolling) meet(ctx context.Context, b *Batch, p *position) (bool, error) {
-	if p.valid {
-		p.met = true
-		return true, nil
-	}
-	stored, err := m.conn.offset(ctx, m.member, m.stream, m.topic, b.Partition)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case stored != nil:
-		p.done, p.valid = stored.StoredOffset, true
-	case !m.opts.StartFrom.oldest():
-		return m.begin(ctx, b, p)
+func (m *afterPolling) meet(ctx context.Context, b *Batch, p *position) (here bool, err error) {
+	if !p.valid {
+		stored, err := m.conn.offset(ctx, m.member, m.stream, m.topic, b.Partition)
+		switch {
+		case err != nil:
+			return false, err
+		case stored != nil:
+			p.done, p.valid = stored.StoredOffset, true
+		case !m.opts.StartFrom.oldest():
+			return m.meetNew(ctx, b, p)
+		}
 	}
 	p.met = true
 	return true, nil
 }
 
-// begin stores the offset in front of where a new group is to begin, so that the next poll is from there.
-func (m *afterPolling) begin(ctx context.Context, b *Batch, p *position) (bool, error) {
-	first, err := m.firstOffset(ctx, b.Partition)
+// meetNew is meet for a partition of which nothing is stored, and a group that does not begin with the oldest message.
+func (m *afterPolling) meetNew(ctx context.Context, b *Batch, p *position) (here bool, err error) {
+	if b.ambiguous() {
+		if elsewhere, err := m.zeroIsElsewhere(ctx, p); err != nil || elsewhere {
+			return true, err
+		}
+	}
+	first, err := m.begin(ctx, b.Partition)
 	if err != nil {
 		return false, err
-	}
-	if first > 0 {
-		if err := m.conn.storeOffset(ctx, m.member, m.stream, m.topic, b.Partition, first-1); err != nil {
-			return false, err
-		}
-		p.done, p.valid = first-1, true
 	}
 	p.met = true
 	return first == 0, nil

@@ -42,12 +42,20 @@ type position struct {
 	appended uint64 // when the server appended the message at done; 0 when we did not see it
 	met      bool   // looked up on the server in the present membership
 	asked    time.Time
+
+	// first is where a group without a stored offset begins, once that has been found out: looking for the newest message
+	// again after a reconnect would skip what came meanwhile.
+	first uint64
+	found bool
 }
 
 // advance notes that all messages of b have their outcome.
 func (p *position) advance(b *Batch) {
 	p.done, p.valid, p.appended = b.lastOffset, true, b.lastTimestamp
 }
+
+// reset makes a partition that has begun anew begin with its oldest message.
+func (p *position) reset() { *p = position{met: true, found: true} }
 
 // overtaken tells whether b begins with a message at or below the position that was appended after it: offsets have
 // begun anew, and the message is not one of those that are done.
@@ -68,13 +76,51 @@ func (c *Consumer) position(partition uint32) *position {
 	return p
 }
 
-// firstOffset is where a group without a stored offset begins in a partition.
-func (c *Consumer) firstOffset(ctx context.Context, partition uint32) (uint64, error) {
-	record, err := c.partitionRecord(ctx, partition)
-	if err != nil || record.MessagesCount == 0 {
-		return 0, err // empty: whatever comes is to be read
+// begin finds where a group without a stored offset begins in a partition, and stores the offset in front of it, so that
+// whoever owns the partition next begins there too.
+func (c *Consumer) begin(ctx context.Context, partition uint32) (first uint64, err error) {
+	if first, err = c.firstOffset(ctx, partition); err != nil || first == 0 {
+		return first, err
 	}
-	return c.locate(ctx, record, c.opts.StartFrom.strategy)
+	if err := c.conn.storeOffset(ctx, c.member, c.stream, c.topic, partition, first-1); err != nil {
+		return 0, err
+	}
+	p := c.position(partition)
+	p.done, p.valid = first-1, true
+	return first, nil
+}
+
+func (c *Consumer) firstOffset(ctx context.Context, partition uint32) (uint64, error) {
+	p := c.position(partition)
+	if p.found {
+		return p.first, nil
+	}
+	record, err := c.partitionRecord(ctx, partition)
+	if err != nil {
+		return 0, err
+	}
+	var first uint64 // of an empty partition whatever comes is to be read
+	if record.MessagesCount > 0 {
+		if first, err = c.locate(ctx, record, c.opts.StartFrom.strategy); err != nil {
+			return 0, err
+		}
+	}
+	p.first, p.found = first, true
+	return first, nil
+}
+
+// zeroIsElsewhere tells whether an ambiguous answer means that nothing is ours: partition 0 would have shown its current
+// offset. It is not sure of that more often than once in a while, and says so by true.
+func (c *Consumer) zeroIsElsewhere(ctx context.Context, p *position) (bool, error) {
+	if p.found {
+		return false, nil
+	}
+	if time.Since(p.asked) < unclearInterval {
+		return true, nil
+	}
+	p.asked = time.Now()
+	record, err := c.partitionRecord(ctx, 0)
+	return record.CurrentOffset > 0, err
 }
 
 // locate returns the offset of the first message that a strategy finds, or of the next one to come.
@@ -122,7 +168,8 @@ func (c *Consumer) adopt(topic *iggcon.TopicDetails) {
 		return
 	}
 	if c.created != 0 {
-		c.session.log.Warn("the topic was created anew, starting from its beginning", "stream", c.opts.Stream, "topic", c.opts.Topic)
+		c.session.log.Warn("the topic was created anew, reading it from its beginning", "stream", c.opts.Stream, "topic", c.opts.Topic)
+		c.opts.StartFrom = StartFirst()
 	}
 	c.created = topic.CreatedAt
 	for _, p := range c.positions {
@@ -157,7 +204,7 @@ func (c *Consumer) void(ctx context.Context, b *Batch, p *position, last uint64)
 		return false, err
 	}
 	c.warnReset(b, last)
-	*p = position{met: true}
+	p.reset()
 	return true, nil
 }
 

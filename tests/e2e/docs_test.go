@@ -31,7 +31,7 @@ import (
 //
 // Scripts that call make are only checked for their targets: the gate has run them.
 func TestDocs_given_a_document_when_its_commands_are_run_should_do_what_it_says(t *testing.T) {
-	for _, name := range []string{"quickstart", "http-api", "operations"} {
+	for _, name := range []string{"quickstart", "http-api", "operations", "migration"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile("../../docs/" + name + ".md")

@@ -30,7 +30,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen, on a machine as loaded as CI's.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // host loads libraries once for all tests, as a process does.
 var host = sync.OnceValue(func() *plugin.Host {

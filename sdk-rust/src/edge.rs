@@ -70,12 +70,15 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(pointer, length) }
 }
 
+/// Signals that a thread raises against itself.
+#[cfg(unix)]
+const FAULTS: [libc::c_int; 5] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+
 /// Keeps signals away from the calling thread, which the plugin started: they are the host's.
 /// Faults of the thread itself still reach their handlers.
 #[cfg(unix)]
 pub(crate) fn block_signals() {
-    const FAULTS: [libc::c_int; 5] =
-        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
     // SAFETY: sigfillset initialises the set, the other calls read and change it only.
     unsafe {
         let mut signals = std::mem::zeroed();
@@ -89,3 +92,23 @@ pub(crate) fn block_signals() {
 
 #[cfg(not(unix))]
 pub(crate) fn block_signals() {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #[test]
+    fn threads_of_the_plugin_leave_signals_to_the_host_but_not_their_own_faults() {
+        let status = crate::get_runtime().block_on(async {
+            let read = tokio::spawn(async { std::fs::read_to_string("/proc/thread-self/status") });
+            read.await.unwrap().unwrap()
+        });
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+        let is_blocked = |signal: libc::c_int| blocked & (1 << (signal - 1)) != 0;
+        for signal in [libc::SIGTERM, libc::SIGCHLD, libc::SIGUSR1, libc::SIGURG, libc::SIGPROF] {
+            assert!(is_blocked(signal), "signal {signal}");
+        }
+        for fault in super::FAULTS {
+            assert!(!is_blocked(fault), "signal {fault}");
+        }
+    }
+}

@@ -4,6 +4,9 @@
 
 //! What bindgen reads from `connector.h`, and what the SDK's macros define.
 
+// They define nothing in a test build; the tests are a crate of their own.
+#![cfg(not(test))]
+
 /// Name and signature of each function of the ABI, as the invoking module knows it.
 macro_rules! signatures {
     () => {

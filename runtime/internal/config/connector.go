@@ -113,11 +113,14 @@ type Codec struct {
 	Schema               string   `key:"schema,required" example:"json" enum:"json|raw|text|proto|flat_buffer|avro" doc:"The form of the payloads in Iggy."`
 	AvroSchemaJSON       string   `key:"avro_schema_json" example:"{}" doc:"avro: the schema itself. It wins over the path."`
 	AvroSchemaPath       string   `key:"avro_schema_path" example:"schemas/order.avsc" doc:"avro: a file with the schema."`
+	AvroReaderSchemaJSON string   `key:"avro_reader_schema_json,new" example:"{}" doc:"avro, sinks: a newer schema to read the payloads as; what they lack gets its default. It wins over the path."`
+	AvroReaderSchemaPath string   `key:"avro_reader_schema_path,new" example:"schemas/order-2.avsc" doc:"avro, sinks: a file with that newer schema."`
 	AvroLogicalTypes     string   `key:"avro_logical_types,new" default:"numbers" enum:"numbers|rfc3339" doc:"avro: how logical dates and times stand in JSON."`
 	ProtoSchemaPath      string   `key:"proto_schema_path,new" example:"schemas/order.proto" doc:"proto: a .proto file with the message type."`
 	ProtoIncludePaths    []string `key:"proto_include_paths,new" example:"[schemas]" doc:"proto: directories in which imports are looked for."`
 	ProtoDescriptorSet   string   `key:"proto_descriptor_set_path,new" example:"schemas/orders.binpb" doc:"proto: a compiled descriptor set, in place of the .proto file."`
 	ProtoMessageType     string   `key:"proto_message_type,new" example:"shop.Order" doc:"proto: the full name of the message type."`
+	ProtoJSON            string   `key:"proto_json,new" default:"canonical" enum:"canonical|plain" doc:"proto: the form of messages in JSON: the canonical mapping of protobuf, or plain field names and numbers."`
 	FlatBufferSchemaPath string   `key:"flat_buffer_schema_path,new" example:"schemas/order.bfbs" doc:"flat_buffer: a binary schema (.bfbs)."`
 	FlatBufferRootTable  string   `key:"flat_buffer_root_table,new" example:"shop.Order" doc:"flat_buffer: the root table, where it is not the one of the schema."`
 }

@@ -23,7 +23,7 @@ func TestGivenTheLeastASinkNeedsThenTheRestHasDefaults(t *testing.T) {
 			OnFailure: FailureStop, StopTimeout: 5 * time.Second,
 		},
 		Streams: []SinkStream{{
-			Stream: "s", Topics: []string{"t"}, Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers"},
+			Stream: "s", Topics: []string{"t"}, Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers", ProtoJSON: "canonical"},
 			BatchLength: 1000, PollInterval: 5 * time.Millisecond, Parallelism: 1, StartFrom: StartFirst,
 		}},
 		OffsetCommit: AfterPolling, OnMessageError: MessageDrop,
@@ -49,7 +49,7 @@ func TestGivenTheLeastASourceNeedsThenTheRestHasDefaults(t *testing.T) {
 			OnFailure: FailureStop, StopTimeout: 5 * time.Second,
 		},
 		Streams: []SourceStream{{
-			Stream: "s", Topic: "t", Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers"},
+			Stream: "s", Topic: "t", Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers", ProtoJSON: "canonical"},
 			BatchLength: 1000, LingerTime: 5 * time.Millisecond, Partitioning: PartitionBalanced,
 		}},
 		OnMessageError: MessageDrop, QueueBatches: 2, QueueBytes: 16 << 20,
@@ -71,7 +71,10 @@ on_message_error = "dead_letter"
 `, `
 avro_schema_json = "{}"
 avro_schema_path = "a"
+avro_reader_schema_json = "{}"
+avro_reader_schema_path = "ra"
 avro_logical_types = "rfc3339"
+proto_json = "plain"
 proto_schema_path = "p"
 proto_include_paths = ["i"]
 proto_descriptor_set_path = "d"
@@ -106,7 +109,7 @@ backoff_multiplier = 3
 		},
 		Streams: []SinkStream{{
 			Stream: "s", Topics: []string{"t"},
-			Codec:       Codec{"json", "{}", "a", "rfc3339", "p", []string{"i"}, "d", "m", "f", "r"},
+			Codec:       Codec{"json", "{}", "a", "{}", "ra", "rfc3339", "p", []string{"i"}, "d", "m", "plain", "f", "r"},
 			BatchLength: 7, PollInterval: time.Second, ConsumerGroup: "g", Parallelism: 2,
 			StartFrom: StartTimestamp, StartOffset: 9, StartTimestamp: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		}},
@@ -141,11 +144,11 @@ partition_key_header = "tenant"
 	zero := uint32(0)
 	want := []SourceStream{
 		{
-			Stream: "s", Topic: "t", Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers"}, Partitioning: PartitionByKey,
+			Stream: "s", Topic: "t", Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers", ProtoJSON: "canonical"}, Partitioning: PartitionByKey,
 			PartitionKey: "/customer/id", Partition: &zero,
 		},
 		{
-			Stream: "s2", Topic: "t2", Codec: Codec{Schema: "raw", AvroLogicalTypes: "numbers"}, BatchLength: 1000,
+			Stream: "s2", Topic: "t2", Codec: Codec{Schema: "raw", AvroLogicalTypes: "numbers", ProtoJSON: "canonical"}, BatchLength: 1000,
 			LingerTime: 5 * time.Millisecond, Partitioning: PartitionByKey, PartitionKeyHeader: "tenant",
 		},
 	}

@@ -42,7 +42,7 @@ template <const iggy_sink_plugin &Table> struct iggy_guarded_sink {
         return iggy_guarded_call("consume", [&] { return Table.consume(instance, batch); });
     }
     using lifetime = iggy_guarded_lifetime<iggy_sink_plugin, Table>;
-    static inline const iggy_sink_plugin plugin = {Table.name, Table.version, lifetime::open,
+    static constexpr iggy_sink_plugin plugin = {Table.name, Table.version, lifetime::open,
                                                    consume, lifetime::close};
 };
 
@@ -55,7 +55,7 @@ template <const iggy_source_plugin &Table> struct iggy_guarded_source {
                                  [&] { return Table.on_batch_result(instance, result); });
     }
     using lifetime = iggy_guarded_lifetime<iggy_source_plugin, Table>;
-    static inline const iggy_source_plugin plugin = {
+    static constexpr iggy_source_plugin plugin = {
         Table.name, Table.version, lifetime::open,
         poll, Table.on_batch_result ? on_batch_result : nullptr, lifetime::close};
 };

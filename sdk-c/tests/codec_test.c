@@ -199,7 +199,7 @@ static void absurd_counts_are_refused_at_once(void) {
 static void utf8_is_what_the_standard_says(void) {
     static const char *const good[] = {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xef\xbf\xbf",
                                        "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
-    static const char *const bad[] = {"\x80", "\xc1\xbf", "\xc2", "\xc2" "a", "\xe0\x9f\xbf", "\xed\xa0\x80",
+    static const char *const bad[] = {"\x80", "\xc1\xbf", "\xc2", "\xc2z", "\xe0\x9f\xbf", "\xed\xa0\x80",
                                       "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82",
                                       "\xe2\x82\xc0"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

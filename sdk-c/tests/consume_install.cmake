@@ -1,0 +1,33 @@
+# Licensed to the Apache Software Foundation (ASF) under one or more contributor
+# license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+# SPDX-License-Identifier: Apache-2.0
+
+# Installs the SDK from BUILD into an empty folder and builds, tests and inspects the project
+# CONSUMER with it: by find_package, and by pkg-config where there is one.
+set(prefix "${WORK}/prefix")
+file(REMOVE_RECURSE "${WORK}")
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix} --component IggyConnector)
+run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR}
+  -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${CC} "-DCMAKE_C_FLAGS=${FLAGS}"
+  -DUPPER_SINK=${DOC}/upper_sink.c -DCLOCK_SOURCE=${DOC}/clock_source.c
+  -DPLUGINS_TEST=${DOC}/plugins_test.c)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --output-on-failure)
+
+find_program(PKG_CONFIG pkg-config)
+if(PKG_CONFIG)
+  file(GLOB_RECURSE pc ${prefix}/*.pc)
+  get_filename_component(folder ${pc} DIRECTORY)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder}
+    ${PKG_CONFIG} --cflags --libs iggy-connector-sdk
+    OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${FLAGS} ${flags}")
+  run(${CC} -std=c99 -Werror -fPIC -shared -fvisibility=hidden -o ${WORK}/libupper_sink.so
+    ${DOC}/upper_sink.c ${flags})
+else()
+  message(STATUS "pkg-config is not installed: its file is not tried")
+endif()

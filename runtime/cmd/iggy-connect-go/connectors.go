@@ -32,6 +32,8 @@ func connectorsCommand() *cobra.Command {
 		c.AddCommand(action.command(&client))
 	}
 	client.addFlags(c)
+	// What gives the key to an instance that starts here gives it to this, too.
+	c.PersistentPreRun = func(*cobra.Command, []string) { _, _ = environment() }
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -184,6 +185,18 @@ func TestConnectors_given_an_api_key_when_wanted_should_come_from_flag_or_enviro
 	mustContain(t, mustFail(t, "connectors", "list"), "unauthorized: the instance wants its API key: give --api-key or IGGY_CONNECTORS_HTTP_API_KEY (HTTP 401)")
 	mustRun(t, "connectors", "list", "--api-key", "secret")
 	t.Setenv("IGGY_CONNECTORS_HTTP_API_KEY", "secret")
+	mustRun(t, "connectors", "list")
+}
+
+func TestConnectors_given_a_dotenv_file_when_asked_should_take_the_variables_of_it(t *testing.T) {
+	f := newFakeInstance(t, "secret")
+	t.Setenv("IGGY_CONNECTORS_URL", "") // puts back what the file sets
+	t.Setenv("IGGY_CONNECTORS_HTTP_API_KEY", "")
+	os.Unsetenv("IGGY_CONNECTORS_URL")
+	os.Unsetenv("IGGY_CONNECTORS_HTTP_API_KEY")
+	dir := t.TempDir()
+	writeFile(t, dir, ".env", "IGGY_CONNECTORS_URL="+f.URL+"\nIGGY_CONNECTORS_HTTP_API_KEY=secret\n")
+	t.Chdir(dir)
 	mustRun(t, "connectors", "list")
 }
 

@@ -193,16 +193,31 @@ func (p *previewer) readPartition(ctx context.Context, preview *connector.Previe
 	if err != nil {
 		return err
 	}
-	batch, err := p.client.Peek(ctx, preview.Stream, preview.Topic, partition.Id, offset, p.count)
-	if err != nil || batch == nil {
-		return err
+	atOnce := countThatFits(partition.SizeBytes / partition.MessagesCount)
+	for left := p.count; left > 0; {
+		batch, err := p.client.Peek(ctx, preview.Stream, preview.Topic, partition.Id, offset, min(left, atOnce))
+		if err != nil || batch == nil {
+			return err
+		}
+		left -= min(left, uint32(batch.Len()))
+		offset = batch.LastOffset() + 1
+		p.followAll(preview, batch)
 	}
+	return nil
+}
+
+// countThatFits is how many messages of a size one answer of the server may hold.
+func countThatFits(average uint64) uint32 {
+	const answer = 8 << 20
+	return uint32(max(1, min(maxPreview, answer/max(1, average))))
+}
+
+func (p *previewer) followAll(preview *connector.Preview, batch *iggy.Batch) {
 	defer batch.Release()
 	var polled iggy.PolledMessage
 	for batch.Next(&polled) {
 		p.messages = append(p.messages, follow(preview, batch.Partition, &polled))
 	}
-	return nil
 }
 
 // follow takes a message through the steps of the sink.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
@@ -92,6 +93,29 @@ func TestPreview_given_an_offset_when_previewed_should_begin_there(t *testing.T)
 	mustContain(t, mustRun(t, "preview", "--connector", "orders", "--from", "500", "--config", path), "no messages")
 	if output := mustRun(t, "preview", "--connector", "orders", "--from", "500", "--json", "--config", path); strings.TrimSpace(output) != "[]" {
 		t.Errorf("got %q", output)
+	}
+}
+
+func TestPreview_given_large_messages_when_read_should_ask_for_few_at_once(t *testing.T) {
+	for average, want := range map[uint64]uint32{0: maxPreview, 100: maxPreview, 1 << 20: 8, 64_000_000: 1} {
+		if got := countThatFits(average); got != want {
+			t.Errorf("%d bytes: got %d, want %d", average, got, want)
+		}
+	}
+	broker, path := previewed(t)
+	broker.Store().CreateTopic("s", "t2", 1)
+	large := strings.Repeat("x", 3<<20)
+	for i := range 7 {
+		broker.Store().Append("s", "t2", 0, devbroker.Message{Payload: fmt.Appendf(nil, "%d%s", i, large)})
+	}
+	writeFile(t, filepath.Join(filepath.Dir(path), "connectors"), "large_sink.toml",
+		"enabled = true\nname = \"a\"\npath = \"libnone\"\nstreams = [{stream = \"s\", topics = [\"t2\"], schema = \"text\"}]\n")
+	p := previewer{key: "large", count: 5, from: "last", timeout: time.Minute}
+	if err := p.preview(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.messages) != 5 || p.messages[0].Offset != 2 || p.messages[4].Offset != 6 {
+		t.Errorf("got %d messages", len(p.messages))
 	}
 }
 

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -322,7 +323,7 @@ func decodeStrictly(value config.Value, into any) error {
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(into)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return fmt.Errorf("%s: expected another type than %s", wrong.Field, wrong.Value)
+		return fmt.Errorf("%s: expected another type than %s", cmp.Or(wrong.Field, "the whole"), wrong.Value)
 	}
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))

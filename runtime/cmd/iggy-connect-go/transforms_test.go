@@ -142,6 +142,7 @@ func TestTransformsTest_given_files_that_are_wrong_when_run_should_say_what_and_
 		"wrong transform":   {"a.yaml", "transforms: {add_fields: {enabled: true, fields: 1}}\ncases:\n  - {" + message + "}", "add_fields.fields"},
 		"not enabled":       {"a.yaml", "transforms: {add_fields: {}}\ncases:\n  - {" + message + "}", "enabled is missing"},
 		"wrong type":        {"a.yaml", "cases: 1", "cases: expected another type than number"},
+		"no case":           {"a.yaml", "cases: [1]", "cases[0]: the whole: expected another type than number"},
 		"both":              {"a.yaml", "connector: x\ntransforms: {}\ncases:\n  - {" + message + "}", "either connector or transforms"},
 		"no connector":      {"a.yaml", "connector: nowhere.toml\ncases:\n  - {" + message + "}", "nowhere.toml: no such file"},
 		"alias":             {"a.yaml", "a: &a 1\nb: *a", "a.yaml:2: aliases are not supported"},

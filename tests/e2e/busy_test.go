@@ -34,18 +34,16 @@ func (s *server) produce(t testing.TB, topic string, payloads []string) {
 }
 
 // The HTTP API must not wait for a processor that a plugin call occupies (decision
-// A4). The slowest of a hundred answers may take 5 ms; a machine that is busy with
-// something else gets three tries.
+// A4): 64 sinks that get a message every 5 ms, and take 300 us for each, occupy
+// four processors all the time. The slowest of a hundred answers may take 5 ms; a
+// machine that is busy with something else gets a few tries.
 func TestBusy_given_64_sinks_in_calls_of_300_us_when_health_is_asked_should_answer_within_5_ms(t *testing.T) {
 	const limit = 5 * time.Millisecond
 	s := newServer(t)
 	s.createTopic(t, "t", 1)
-	s.produce(t, "t", numbered(0, 50_000))
 	r := newRuntime(t, s)
 	for i := range 64 {
-		r.writeFile(fmt.Sprintf("connectors/s%d_sink.toml", i), fmt.Sprintf(
-			"enabled = true\nname = \"s\"\npath = %q\n[[streams]]\nstream = %q\ntopics = [\"t\"]\nschema = \"json\"\nbatch_length = 1\n[plugin_config]\ndelay_us = 300\n",
-			library(t, "count_sink"), s.stream))
+		r.sink(fmt.Sprintf("s%d", i), library(t, "count_sink"), "t", "delay_us = 300")
 	}
 	r.start()
 	eventually(t, "all 64 sinks run", func() bool {
@@ -55,14 +53,45 @@ func TestBusy_given_64_sinks_in_calls_of_300_us_when_health_is_asked_should_answ
 		r.get("/stats", &stats)
 		return stats.Running == 64
 	})
+	stop := s.trickle(t, "t", 4*time.Millisecond)
+	defer stop()
 	time.Sleep(time.Second) // the number of threads follows the number of running connectors
 	var slowest time.Duration
-	for range 3 {
+	for range 5 {
 		if slowest = r.p99("/health"); slowest <= limit {
+			t.Logf("p99 of /health is %v", slowest)
 			return
 		}
 	}
 	t.Errorf("p99 of /health is %v, want at most %v", slowest, limit)
+}
+
+// trickle sends a message at every interval until it is stopped.
+func (s *server) trickle(t testing.TB, topic string, interval time.Duration) (stop func()) {
+	t.Helper()
+	c, stream, into := s.client(t), id(t, s.stream), id(t, topic)
+	message, err := iggcon.NewIggyMessage([]byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if err := c.SendMessages(stream, into, iggcon.PartitionId(0), []iggcon.IggyMessage{message}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
 }
 
 func (r *runtime) p99(path string) time.Duration {

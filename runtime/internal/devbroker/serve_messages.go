@@ -4,7 +4,11 @@
 
 package devbroker
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/xxh32"
+)
 
 // sendMetadata is the first part of a send.
 type sendMetadata struct {
@@ -54,7 +58,7 @@ func (s *session) sendMessages(payload []byte) Status {
 // key is the position that a single consumer reads at; one with a name is known by its hash.
 func (c consumer) key() consumerKey {
 	if c.id.name != nil {
-		return consumerKey{id: xxh32(c.id.name)}
+		return consumerKey{id: xxh32.Sum(c.id.name)}
 	}
 	return consumerKey{id: c.id.id}
 }

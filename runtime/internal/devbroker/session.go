@@ -4,7 +4,11 @@
 
 package devbroker
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/xxh32"
+)
 
 // client is a connection as other connections see it: its address, its user, its identity in groups.
 type client struct {
@@ -18,7 +22,7 @@ type client struct {
 const nobody = ^uint32(0)
 
 func newClient(address, server string) *client {
-	c := &client{id: xxh32([]byte(address)), address: address, server: server}
+	c := &client{id: xxh32.Sum([]byte(address)), address: address, server: server}
 	c.user.Store(nobody)
 	return c
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/xxh32"
 )
 
 // Defaults of StoreOptions.
@@ -178,7 +180,7 @@ func (t *topic) route(to partitioning) (*partition, Status) {
 	case count == 0:
 		return nil, StatusTopicNotFound // Iggy's answer
 	case to.kind == byMessageKey:
-		return t.partitions[xxh32(to.key)%count], StatusOK
+		return t.partitions[xxh32.Sum(to.key)%count], StatusOK
 	default:
 		return t.partitions[(t.turn.Add(1)-1)%count], StatusOK
 	}

@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/xxh32"
 )
 
 // Partitioning says which partition a message goes to. The zero value leaves it to the server, batch by batch in turn.
@@ -134,7 +136,7 @@ func (b *SendBatch) partitionOf(i int, partitions uint32) int64 {
 	if len(key) == 0 || partitions == 0 {
 		return anyPartition
 	}
-	return int64(xxh32(key) % partitions)
+	return int64(xxh32.Sum(key) % partitions)
 }
 
 func slot(target int64, partitions uint32) int {

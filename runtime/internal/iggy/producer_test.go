@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
+	"github.com/apache/iggy-connect-go/runtime/internal/xxh32"
 )
 
 // startBroker starts a broker that ends with the test.
@@ -294,7 +295,7 @@ func TestSameKeySamePartitionInOrder(t *testing.T) {
 	for partition := range uint32(5) {
 		var expected []string
 		for i := range 200 {
-			if xxh32(fmt.Appendf(nil, "key-%d", i%12))%5 == partition {
+			if xxh32.Sum(fmt.Appendf(nil, "key-%d", i%12))%5 == partition {
 				expected = append(expected, payload(i))
 			}
 		}
@@ -350,16 +351,5 @@ func TestNamesAreCheckedBeforeAnythingIsSent(t *testing.T) {
 	defer p.Close(context.Background())
 	if err := p.Ensure(testContext(t)); err == nil {
 		t.Error("a name of 256 bytes was accepted")
-	}
-}
-
-func TestXXH32(t *testing.T) {
-	for input, hash := range map[string]uint32{
-		"":    0x02CC5D05,
-		"a":   0x550D7456,
-		"abc": 0x32D153FF,
-		"Nobody inspects the spammish repetition": 0xE2293B2F,
-	} {
-		want(t, xxh32([]byte(input)), hash)
 	}
 }

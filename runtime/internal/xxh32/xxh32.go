@@ -2,7 +2,9 @@
 // license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 
-package devbroker
+// Package xxh32 is the 32-bit xxHash with seed 0, by which Iggy places message keys,
+// named consumers and clients. No kept library offers it; see RATIONALE.md.
+package xxh32
 
 import (
 	"encoding/binary"
@@ -17,8 +19,8 @@ const (
 	prime5 uint32 = 0x165667B1
 )
 
-// xxh32 is the 32-bit xxHash with seed 0. Iggy places message keys, named consumers and clients by it.
-func xxh32(b []byte) uint32 {
+// Sum is the hash of b.
+func Sum(b []byte) uint32 {
 	size := uint32(len(b))
 	hash := prime5
 	if len(b) >= 16 {

@@ -110,6 +110,50 @@ func TestCLI_given_a_running_instance_when_steered_should_do_what_is_asked(t *te
 	}
 }
 
+// What check finds, run logs: settings with file and line, and what only shows when a
+// connector starts as the reason why it ended.
+func TestCLI_given_faults_when_checked_should_find_what_the_log_of_run_says(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	r := newRuntime(t, s)
+	sink := func(more string) string {
+		return fmt.Sprintf("enabled = true\nname = \"a\"\npath = %q\nstreams = [{stream = \"s\", topics = [\"t\"], schema = \"json\"}]\n%s", library(t, "stdout_sink"), more)
+	}
+	r.writeFile("connectors/syntax_sink.toml", "enabled = true\nname = ?\n")
+	r.writeFile("connectors/duration_sink.toml", sink("stop_timeout = \"soon\"\n"))
+	r.writeFile("connectors/unknown_sink.toml", sink("colour = \"red\"\n"))
+	r.writeFile("connectors/transform_sink.toml", sink("[transforms.add_fields]\nenabled = true\nfields = 1\n"))
+	r.writeFile("connectors/library_sink.toml", "enabled = true\nname = \"a\"\npath = \"libnowhere\"\nstreams = []\n")
+	stdout, _, code := cli(t, "check", "--json", "--config", r.path("config.toml"))
+	var report struct {
+		Findings []struct {
+			File    string
+			Line    int
+			Message string
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != 1 || len(report.Findings) != 5 {
+		t.Fatalf("exit code %d, error %v, printed\n%s", code, err, stdout)
+	}
+	r.start()
+	log := func() string { return strings.NewReplacer(`\"`, `"`, `\n`, "\n").Replace(r.output.String()) }
+	for _, finding := range report.Findings {
+		message := finding.Message
+		if at := strings.Index(message, "\n"); at > 0 {
+			message = message[:at] // the places where a library was looked for
+		}
+		eventually(t, "the log says "+message, func() bool { return strings.Contains(log(), message) })
+		if finding.Line == 0 {
+			t.Errorf("%s has no line: %s", finding.File, message)
+		}
+	}
+	for _, place := range []string{"syntax_sink.toml:2: ", "duration_sink.toml:5: ", "unknown_sink.toml:5: "} {
+		if !strings.Contains(log(), place) {
+			t.Errorf("the log does not name %s", place)
+		}
+	}
+}
+
 func TestCLI_given_a_new_version_when_activated_should_run_it(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

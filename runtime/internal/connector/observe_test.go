@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -177,5 +178,29 @@ func TestTraces_given_traceparent_when_messages_move_should_link_the_batch_and_p
 				t.Errorf("%s has no part %q", name, part)
 			}
 		}
+	}
+}
+
+// A busy loop must not make a span for each of its thousands of batches.
+func TestTraces_given_many_batches_when_nothing_is_wrong_should_show_examples_only(t *testing.T) {
+	exporter := tracetest.NewInMemoryExporter()
+	s := &spans{tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test"), name: "batch"}
+	begin := time.Now()
+	const batches = 1000
+	for range batches {
+		s.begin()
+		s.batch(time.Now(), nil)
+	}
+	examples := int(time.Since(begin)/exampleInterval) + 1
+	if n := len(exporter.GetSpans()); n == 0 || n > examples {
+		t.Errorf("%d spans of %d batches, at most %d are examples", n, batches, examples)
+	}
+	exporter.Reset()
+	for range batches {
+		s.begin()
+		s.batch(time.Now(), errUndelivered)
+	}
+	if n := len(exporter.GetSpans()); n != batches {
+		t.Errorf("%d spans of %d failed batches", n, batches)
 	}
 }

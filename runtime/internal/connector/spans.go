@@ -16,14 +16,19 @@ import (
 	"github.com/apache/iggy-connect-go/abi/wire"
 )
 
-// spans makes a span for each batch of a loop, with a child for each part of the work.
-// They are made when the batch is done, of times that were noted: the loops do not wait
-// for it. A nil *spans makes none.
+// spans makes a span for a batch of a loop, with a child for each part of the work. They
+// are made when the batch is done, of times that were noted.
+//
+// A batch has spans when it failed, when one of its messages belongs to a sampled trace,
+// and else as an example, ten times a second at most: a busy loop has thousands of
+// batches, and the histograms count them all. A nil *spans makes none.
 type spans struct {
 	tracer trace.Tracer
 	name   string
 	kind   trace.SpanKind
 	common []attribute.KeyValue
+
+	example time.Time // when a batch was the example last
 
 	parts  []part       // of the batch at hand
 	origin []trace.Link // to the traces that its messages belong to
@@ -33,6 +38,9 @@ type part struct {
 	name       string
 	start, end time.Time
 }
+
+// exampleInterval is how far apart batches without a trace of their own are shown.
+const exampleInterval = 100 * time.Millisecond
 
 // maxLinks bounds the links of one span, as OpenTelemetry's SDK does by default.
 const maxLinks = 128
@@ -69,14 +77,14 @@ func (s *spans) link(headers []wire.Header) {
 		return
 	}
 	ctx := propagation.TraceContext{}.Extract(context.Background(), headerCarrier(headers))
-	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+	if of := trace.SpanContextFromContext(ctx); of.IsValid() && of.IsSampled() {
 		s.origin = append(s.origin, trace.Link{SpanContext: of})
 	}
 }
 
 // batch makes the spans of the batch that began at start and ended now.
 func (s *spans) batch(start time.Time, failure error, attributes ...attribute.KeyValue) {
-	if s == nil {
+	if s == nil || failure == nil && len(s.origin) == 0 && !s.isExample() {
 		return
 	}
 	ctx, span := s.tracer.Start(context.Background(), s.name, trace.WithSpanKind(s.kind), trace.WithTimestamp(start),
@@ -89,6 +97,15 @@ func (s *spans) batch(start time.Time, failure error, attributes ...attribute.Ke
 		span.SetStatus(codes.Error, failure.Error())
 	}
 	span.End()
+}
+
+func (s *spans) isExample() bool {
+	now := time.Now()
+	if now.Sub(s.example) < exampleInterval {
+		return false
+	}
+	s.example = now
+	return true
 }
 
 // headerCarrier reads the headers of a message.

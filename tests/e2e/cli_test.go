@@ -110,8 +110,8 @@ func TestCLI_given_a_running_instance_when_steered_should_do_what_is_asked(t *te
 	}
 }
 
-// What check finds, run logs: settings with file and line, and what only shows when a
-// connector starts as the reason why it ended.
+// What check finds, run logs with the same file and line: settings when they are read,
+// and what only shows when a connector starts as the reason why it ended.
 func TestCLI_given_faults_when_checked_should_find_what_the_log_of_run_says(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -147,7 +147,9 @@ func TestCLI_given_faults_when_checked_should_find_what_the_log_of_run_says(t *t
 			t.Errorf("%s has no line: %s", finding.File, message)
 		}
 	}
-	for _, place := range []string{"syntax_sink.toml:2: ", "duration_sink.toml:5: ", "unknown_sink.toml:5: "} {
+	for _, place := range []string{
+		"syntax_sink.toml:2: ", "duration_sink.toml:5: ", "unknown_sink.toml:5: ", "transform_sink.toml:5: ", "library_sink.toml:3: ",
+	} {
 		if !strings.Contains(log(), place) {
 			t.Errorf("the log does not name %s", place)
 		}

@@ -24,6 +24,17 @@ func Check(configured *config.Connector) []config.Finding {
 	return c.findings
 }
 
+// located says where in its file that stands which keeps a connector from starting, as
+// far as Check finds it.
+func located(configured *config.Connector, err error) error {
+	for _, finding := range Check(configured) {
+		if finding.Line > 0 {
+			return fmt.Errorf("%s:%d: %w", finding.File, finding.Line, err)
+		}
+	}
+	return err
+}
+
 type checker struct {
 	configured *config.Connector
 	findings   []config.Finding

@@ -132,10 +132,16 @@ func (m *Manager) plan(ctx context.Context, id config.ID) (plan, error) {
 	if err := configured.Err(); err != nil {
 		return nil, fmt.Errorf("Invalid configuration: %w", err)
 	}
+	var p plan
 	if configured.Sink != nil {
-		return planSink(configured, m.env.Plugins)
+		p, err = planSink(configured, m.env.Plugins)
+	} else {
+		p, err = planSource(configured, m.env.Plugins)
 	}
-	return planSource(configured, m.env.Plugins)
+	if err != nil {
+		return nil, located(configured, err)
+	}
+	return p, nil
 }
 
 // Shutdown stops all connectors side by side and returns when they have stopped or

@@ -77,13 +77,19 @@ func noArguments(c *cobra.Command, args []string) error {
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if asJSON {
+				return printJSON(c.OutOrStdout(), map[string]string{"version": version, "commit": commit})
+			}
 			_, err := fmt.Fprintf(c.OutOrStdout(), "iggy-connect-go %s (%s)\n", version, commit)
 			return err
 		},
 	}
+	addJSONFlag(c, &asJSON)
+	return c
 }

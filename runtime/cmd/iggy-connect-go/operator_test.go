@@ -10,8 +10,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // commandLine runs a command line in this process.
@@ -89,4 +92,32 @@ func writeFile(t *testing.T, dir, name, content string) (path string) {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestCommands_given_those_that_end_with_an_answer_should_print_it_as_json_too(t *testing.T) {
+	goOn := []string{"run", "broker", "quickstart"} // their output is a log
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, below := range c.Commands() {
+			visit(below)
+		}
+		if c.HasSubCommands() || slices.Contains(goOn, c.Name()) {
+			return
+		}
+		if c.Flags().Lookup("json") == nil {
+			t.Errorf("%s has no --json", c.CommandPath())
+		}
+		if c.Short == "" {
+			t.Errorf("%s does not say what it does", c.CommandPath())
+		}
+	}
+	visit(rootCommand())
+}
+
+func TestVersion_given_json_when_asked_should_be_readable_by_scripts(t *testing.T) {
+	shown := decoded[map[string]string](t, mustRun(t, "version", "--json"))
+	if shown["version"] != version || shown["commit"] != commit {
+		t.Errorf("got %v", shown)
+	}
+	mustContain(t, mustRun(t, "version"), version)
 }

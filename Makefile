@@ -44,7 +44,9 @@ test-c:
 	cmake --build $(BUILD)/sanitized --parallel
 	ctest --test-dir $(BUILD)/sanitized --output-on-failure --parallel 2
 
+# The documents that tests run ask the API with curl.
 test-go: build plugins
+	@.ci/setup curl
 	go test -race -timeout 15m ./...
 
 bench: build plugins

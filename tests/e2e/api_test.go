@@ -243,6 +243,32 @@ func TestVersions_given_versions_through_the_api_when_activated_and_deleted_shou
 	mustHold(t, r.path("out"), numbered(3, 6))
 }
 
+func TestDelivery_given_commit_settings_when_shown_should_say_what_is_promised(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.createTopic(t, "t", 1)
+	r := newRuntime(t, s)
+	head := fmt.Sprintf("enabled = true\nname = \"s\"\npath = %q\n", library(t, "count_sink"))
+	streams := fmt.Sprintf("[[streams]]\nstream = %q\ntopics = [\"t\"]\nschema = \"json\"\n", s.stream)
+	r.writeFile("connectors/polling_sink.toml", head+streams)
+	r.writeFile("connectors/consuming_sink.toml", head+"offset_commit = \"after_consuming\"\n"+streams)
+	r.writeFile("connectors/dropping_sink.toml", head+"offset_commit = \"after_consuming\"\non_failure = \"drop\"\n"+streams)
+	r.source("source", library(t, "random_source"), "t", "interval = \"1s\"")
+	r.start()
+	for path, want := range map[string]string{
+		"/sinks/polling": "at_most_once", "/sinks/consuming": "at_least_once",
+		"/sinks/dropping": "at_most_once", "/sources/source": "at_least_once",
+	} {
+		eventually(t, path+" promises "+want, func() bool {
+			var c struct {
+				Delivery string `json:"delivery"`
+			}
+			r.get(path, &c)
+			return c.Delivery == want
+		})
+	}
+}
+
 func TestCreate_given_unknown_key_when_created_should_start_without_a_restart_of_the_process(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -94,6 +94,7 @@ type Connector struct {
 	Paused             bool       `json:"paused,omitempty"`
 	LastError          *LastError `json:"last_error,omitempty"`
 	PluginConfigFormat string     `json:"plugin_config_format,omitempty"`
+	Delivery           string     `json:"delivery,omitempty"` // at_most_once or at_least_once
 
 	PluginVersion string `json:"-"` // empty until the library was loaded; shown by /stats
 }

@@ -75,7 +75,7 @@ func (c *Control) Get(id config.ID) (api.Connector, error) {
 func shown(info connector.Info) api.Connector {
 	one := api.Connector{
 		ID: info.PluginID, Key: info.Key, Name: info.Name, Path: info.Path, Enabled: info.Enabled,
-		Status: api.Status(info.Status), Paused: info.Paused, PluginVersion: info.Version,
+		Status: api.Status(info.Status), Paused: info.Paused, Delivery: info.Delivery, PluginVersion: info.Version,
 	}
 	if info.LastError != nil {
 		one.LastError = &api.LastError{

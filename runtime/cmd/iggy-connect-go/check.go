@@ -13,9 +13,11 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/api"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
@@ -23,6 +25,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/control"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/provider"
+	"github.com/apache/iggy-connect-go/runtime/internal/telemetry"
 )
 
 func checkCommand() *cobra.Command {
@@ -103,20 +106,59 @@ func (r *checkReport) checkRuntime(loaded config.Loaded) {
 	if err := iggyConfig(cfg.Iggy, slog.New(slog.DiscardHandler)).Validate(); err != nil {
 		r.fail(loaded.File, "iggy", err)
 	}
-	if !cfg.HTTP.Enabled {
-		return
+	if err := usableDirectory(cfg.State.Path); err != nil {
+		r.fail(loaded.File, "state.path", err)
 	}
+	if cfg.Telemetry.Enabled {
+		r.checkExporter(loaded.File, "telemetry.logs", cfg.Telemetry.Logs)
+		r.checkExporter(loaded.File, "telemetry.traces", cfg.Telemetry.Traces)
+	}
+	if cfg.HTTP.Enabled {
+		r.checkHTTP(loaded.File, cfg.HTTP)
+	}
+}
+
+func (r *checkReport) checkExporter(file, key string, cfg config.Exporter) {
+	if err := telemetry.Validate(cfg); err != nil {
+		r.fail(file, key, err)
+	}
+}
+
+func (r *checkReport) checkHTTP(file string, cfg config.HTTP) {
 	nobody := &control.Control{}
 	if _, err := api.NewServer(api.Options{
-		HTTP: cfg.HTTP, Metrics: metrics.NewSet(), Connectors: nobody, Configs: nobody, Log: slog.New(slog.DiscardHandler),
+		HTTP: cfg, Metrics: metrics.NewSet(), Connectors: nobody, Configs: nobody, Log: slog.New(slog.DiscardHandler),
 	}); err != nil {
-		r.fail(loaded.File, "http.metrics.endpoint", err)
+		r.fail(file, "http.metrics.endpoint", err)
 	}
-	if cfg.HTTP.TLS.Enabled {
-		if _, err := tls.LoadX509KeyPair(cfg.HTTP.TLS.CertFile, cfg.HTTP.TLS.KeyFile); err != nil {
-			r.fail(loaded.File, "http.tls", err)
+	if cfg.TLS.Enabled {
+		if _, err := tls.LoadX509KeyPair(cfg.TLS.CertFile, cfg.TLS.KeyFile); err != nil {
+			r.fail(file, "http.tls", err)
 		}
 	}
+}
+
+// usableDirectory tells why files cannot be made in a directory, or the directory in the
+// nearest parent that there is. It makes neither.
+func usableDirectory(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	for errors.Is(err, fs.ErrNotExist) {
+		path = filepath.Dir(path)
+		info, err = os.Stat(path)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", path)
+	case unix.Access(path, unix.W_OK|unix.X_OK) != nil:
+		return fmt.Errorf("%s is not writable", path)
+	}
+	return nil
 }
 
 // fail adds an error at a key of the runtime configuration. Many errors name it already.

@@ -101,6 +101,23 @@ token = "file:nowhere.token"
 		"the configuration has errors")
 }
 
+func TestCheck_given_a_state_directory_or_a_collector_that_cannot_be_when_checked_should_say_so(t *testing.T) {
+	dir := t.TempDir()
+	file := writeFile(t, dir, "file", "")
+	path := writeConfig(t, dir, fmt.Sprintf("[state]\npath = %q\n[telemetry]\nenabled = true\n[telemetry.traces]\nendpoint = \"localhost:4317\"\n", filepath.Join(file, "state")))
+	mustContain(t, mustFail(t, "check", "--config", path),
+		"config.toml:4: state.path: stat "+file+"/state: not a directory",
+		"config.toml:7: telemetry.traces: endpoint: 'localhost:4317' is not a URL")
+
+	path = writeConfig(t, dir, fmt.Sprintf("[state]\npath = %q\n", file))
+	mustContain(t, mustFail(t, "check", "--config", path), "config.toml:4: state.path: "+file+" is not a directory")
+	path = writeConfig(t, dir, fmt.Sprintf("[state]\npath = %q\n", filepath.Join(dir, "new/state")))
+	mustRun(t, "check", "--config", path)
+	if _, err := os.Stat(filepath.Join(dir, "new")); !os.IsNotExist(err) {
+		t.Errorf("a directory was made: %v", err)
+	}
+}
+
 func TestCheck_given_a_disabled_connector_that_cannot_run_when_checked_should_only_warn(t *testing.T) {
 	dir := t.TempDir()
 	path := writeConfig(t, dir, "")

@@ -113,7 +113,6 @@ void iggy_produce_state(iggy_producer *producer, const void *state, size_t len) 
     iggy_sdk_buffer_reset(&producer->state);
     iggy_sdk_buffer_append(&producer->state, state, len);
     producer->has_state = true;
-    if (producer->state.failed && !producer->fault) producer->fault = "out of memory";
 }
 
 bool iggy_produce_wait(iggy_producer *producer, unsigned ms) {
@@ -134,7 +133,8 @@ iggy_bytes iggy_sdk_producer_finish(iggy_producer *producer) {
     struct iggy_buffer *bytes = &producer->bytes;
     iggy_sdk_buffer_byte(bytes, producer->has_state);
     if (producer->has_state) iggy_sdk_put_bytes(bytes, producer->state.data, producer->state.len);
-    if (bytes->failed && !producer->fault) producer->fault = "out of memory";
+    bool failed = bytes->failed || producer->state.failed;
+    if (failed && !producer->fault) producer->fault = "out of memory";
     if (producer->fault) return (iggy_bytes){NULL, 0};
 
     /* The count is known only now: schema and count go right before the messages. */

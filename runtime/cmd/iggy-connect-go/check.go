@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +114,9 @@ func (r *checkReport) checkRuntime(loaded config.Loaded) {
 		r.checkExporter(loaded.File, "telemetry.logs", cfg.Telemetry.Logs)
 		r.checkExporter(loaded.File, "telemetry.traces", cfg.Telemetry.Traces)
 	}
+	if _, problem := telemetry.FilterFromEnvironment(os.LookupEnv); problem != nil {
+		r.note(config.Warning, "", problem.Error())
+	}
 	if cfg.HTTP.Enabled {
 		r.checkHTTP(loaded.File, cfg.HTTP)
 	}
@@ -136,6 +140,15 @@ func (r *checkReport) checkHTTP(file string, cfg config.HTTP) {
 			r.fail(file, "http.tls", err)
 		}
 	}
+	if cfg.APIKey == "" && !onLoopback(cfg.Address) {
+		r.note(config.Warning, file, "The HTTP API is open to the network without an API key: set http.api_key")
+	}
+}
+
+// onLoopback tells whether only this machine can reach an address. A name is not looked up.
+func onLoopback(address string) bool {
+	host, _, _ := net.SplitHostPort(address) // the configuration was checked
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // usableDirectory tells why files cannot be made in a directory, or the directory in the

@@ -118,6 +118,20 @@ func TestCheck_given_a_state_directory_or_a_collector_that_cannot_be_when_checke
 	}
 }
 
+func TestCheck_given_what_run_warns_of_when_checked_should_warn_too(t *testing.T) {
+	t.Setenv("IGGY_CONNECTORS_LOG", "connector=loud")
+	for address, warned := range map[string]bool{
+		"127.0.0.1:0": false, "[::1]:0": false, "localhost:0": false, "0.0.0.0:0": true, ":0": true, "192.0.2.1:80": true,
+	} {
+		path := writeFile(t, t.TempDir(), "config.toml", fmt.Sprintf("[http]\naddress = %q\n", address))
+		output := mustRun(t, "check", "--config", path)
+		mustContain(t, output, "warning  ", "loud")
+		if strings.Contains(output, "open to the network without an API key") != warned {
+			t.Errorf("%s:\n%s", address, output)
+		}
+	}
+}
+
 func TestCheck_given_a_disabled_connector_that_cannot_run_when_checked_should_only_warn(t *testing.T) {
 	dir := t.TempDir()
 	path := writeConfig(t, dir, "")

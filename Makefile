@@ -17,7 +17,7 @@ TAGS := grpcnotrace,codec.notmono,codec.notfastpath
 FILE ?= examples/data/sensors.ndjson
 FOR ?=
 
-.PHONY: all build plugins quickstart test lint test-go test-c bench clean
+.PHONY: all build plugins quickstart test lint test-go test-c test-timing bench clean
 
 all: build plugins
 
@@ -53,6 +53,10 @@ test-c:
 test-go: build plugins
 	@.ci/setup curl
 	go test -race -timeout 15m ./...
+
+# What measures time, with nothing beside it.
+test-timing: build plugins
+	TIMING=1 go test -count=1 -run 'Busy' ./tests/e2e
 
 bench: build plugins
 	go run ./bench $(BENCH)

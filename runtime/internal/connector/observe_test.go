@@ -6,6 +6,7 @@ package connector
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -203,4 +204,13 @@ func TestTraces_given_many_batches_when_nothing_is_wrong_should_show_examples_on
 	if n := len(exporter.GetSpans()); n != batches {
 		t.Errorf("%d spans of %d failed batches", n, batches)
 	}
+}
+
+func TestPluginLog_given_a_call_when_the_plugin_logs_should_name_connector_and_instance(t *testing.T) {
+	w := newWorld(t)
+	w.sink("out", "file_sink", `["t"]`, "", fmt.Sprintf("path = %q", w.path("missing/out")))
+	w.start()
+	line := regexp.MustCompile(`level=ERROR msg="cannot open .*missing/out.*" connector_key=out connector_type=sink ` +
+		`target=connector plugin_id=[1-9]\d* connector_target=file_sink`)
+	w.eventually("the plugin's reason is logged", func() bool { return line.MatchString(w.logs.String()) })
 }

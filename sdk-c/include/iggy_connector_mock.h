@@ -35,7 +35,7 @@ void iggy_mock_forget_log(void);
 
 typedef struct iggy_mock_sink iggy_mock_sink;
 
-/* A message to consume. What is left out is 0; a batch gives no offset twice. */
+/* A message to consume. What is left out is 0. */
 typedef struct iggy_mock_message {
     const void *payload;
     size_t payload_len;

@@ -12,12 +12,12 @@
  * crosses the border, and runs the producing thread of a source:
  *
  *     static int32_t consume(void *instance, iggy_batch *batch) { ... }
- *     static const iggy_sink_plugin plugin = {"my_sink", "1.0.0", open, consume, close};
+ *     static const iggy_sink_plugin plugin = {"my_sink", "1.0.0", open_sink, consume, close_sink};
  *     IGGY_SINK_PLUGIN(plugin)
  *
  * C99 and C++17. In C++ the table is constexpr, and an exception that a callback
- * throws is caught, logged, and becomes IGGY_FAILED. All memory is freed by who allocated it; views (iggy_bytes)
- * are valid as long as the call that they came with.
+ * throws is caught, logged, and becomes IGGY_FAILED. All memory is freed by who
+ * allocated it; views (iggy_bytes) are valid as long as the call that they came with.
  */
 #ifndef IGGY_CONNECTOR_SDK_H
 #define IGGY_CONNECTOR_SDK_H

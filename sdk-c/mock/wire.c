@@ -64,7 +64,8 @@ iggy_produced_message iggy_mock_read_produced(iggy_reader *reader) {
     message.has_checksum = read_option64(reader, &message.checksum);
     message.has_timestamp = read_option64(reader, &message.timestamp);
     message.has_origin_timestamp = read_option64(reader, &message.origin_timestamp);
-    if (iggy_sdk_read_option(reader)) message.header_count = iggy_mock_read_headers(reader, &headers);
+    bool has_headers = iggy_sdk_read_option(reader);
+    if (has_headers) message.header_count = iggy_mock_read_headers(reader, &headers);
     message.headers = headers;
     iggy_bytes payload = iggy_sdk_read_bytes(reader);
     message.payload = payload.data;

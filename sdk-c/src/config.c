@@ -27,8 +27,11 @@ iggy_config iggy_config_parse(iggy_bytes json) {
     const char *text = (const char *)json.data, *end = NULL;
     cJSON *root = json.len > 0 ? cJSON_ParseWithLengthOpts(text, json.len, &end, false) : NULL;
     config.root = root;
-    if (!root || !only_space(end, text + json.len)) fail(&config, "is not valid JSON");
-    else if (!cJSON_IsObject(root) && !cJSON_IsNull(root)) fail(&config, "is not a table of keys and values");
+    if (!root || !only_space(end, text + json.len)) {
+        fail(&config, "is not valid JSON");
+    } else if (!cJSON_IsObject(root) && !cJSON_IsNull(root)) {
+        fail(&config, "is not a table of keys and values");
+    }
     return config;
 }
 
@@ -107,9 +110,10 @@ const char *iggy_config_required_secret(iggy_config *config, const char *key) {
 /* False: no whole number that a double holds exactly. */
 static bool whole(const cJSON *value, int64_t *number) {
     static const double most = 9007199254740992.0; /* 2^53 */
-    if (!cJSON_IsNumber(value) || value->valuedouble < -most || value->valuedouble > most) return false;
-    *number = (int64_t)value->valuedouble;
-    return (double)*number == value->valuedouble;
+    double found = cJSON_IsNumber(value) ? value->valuedouble : 0.5;
+    if (found < -most || found > most) return false;
+    *number = (int64_t)found;
+    return (double)*number == found;
 }
 
 static int64_t integer(iggy_config *config, const char *key, int64_t low, int64_t high,

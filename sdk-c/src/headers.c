@@ -38,17 +38,49 @@ static iggy_header_field number64(enum iggy_header_kind kind, uint16_t size, uin
     return number(kind, size, (iggy_u128){value, 0});
 }
 
-iggy_header_field iggy_header_bool(bool value) { return number64(IGGY_HEADER_BOOL, 1, value); }
-iggy_header_field iggy_header_int8(int8_t value) { return number64(IGGY_HEADER_INT8, 1, (uint64_t)value); }
-iggy_header_field iggy_header_int16(int16_t value) { return number64(IGGY_HEADER_INT16, 2, (uint64_t)value); }
-iggy_header_field iggy_header_int32(int32_t value) { return number64(IGGY_HEADER_INT32, 4, (uint64_t)value); }
-iggy_header_field iggy_header_int64(int64_t value) { return number64(IGGY_HEADER_INT64, 8, (uint64_t)value); }
-iggy_header_field iggy_header_int128(iggy_u128 value) { return number(IGGY_HEADER_INT128, 16, value); }
-iggy_header_field iggy_header_uint8(uint8_t value) { return number64(IGGY_HEADER_UINT8, 1, value); }
-iggy_header_field iggy_header_uint16(uint16_t value) { return number64(IGGY_HEADER_UINT16, 2, value); }
-iggy_header_field iggy_header_uint32(uint32_t value) { return number64(IGGY_HEADER_UINT32, 4, value); }
-iggy_header_field iggy_header_uint64(uint64_t value) { return number64(IGGY_HEADER_UINT64, 8, value); }
-iggy_header_field iggy_header_uint128(iggy_u128 value) { return number(IGGY_HEADER_UINT128, 16, value); }
+iggy_header_field iggy_header_bool(bool value) {
+    return number64(IGGY_HEADER_BOOL, 1, value);
+}
+
+iggy_header_field iggy_header_int8(int8_t value) {
+    return number64(IGGY_HEADER_INT8, 1, (uint64_t)value);
+}
+
+iggy_header_field iggy_header_int16(int16_t value) {
+    return number64(IGGY_HEADER_INT16, 2, (uint64_t)value);
+}
+
+iggy_header_field iggy_header_int32(int32_t value) {
+    return number64(IGGY_HEADER_INT32, 4, (uint64_t)value);
+}
+
+iggy_header_field iggy_header_int64(int64_t value) {
+    return number64(IGGY_HEADER_INT64, 8, (uint64_t)value);
+}
+
+iggy_header_field iggy_header_uint8(uint8_t value) {
+    return number64(IGGY_HEADER_UINT8, 1, value);
+}
+
+iggy_header_field iggy_header_uint16(uint16_t value) {
+    return number64(IGGY_HEADER_UINT16, 2, value);
+}
+
+iggy_header_field iggy_header_uint32(uint32_t value) {
+    return number64(IGGY_HEADER_UINT32, 4, value);
+}
+
+iggy_header_field iggy_header_uint64(uint64_t value) {
+    return number64(IGGY_HEADER_UINT64, 8, value);
+}
+
+iggy_header_field iggy_header_int128(iggy_u128 value) {
+    return number(IGGY_HEADER_INT128, 16, value);
+}
+
+iggy_header_field iggy_header_uint128(iggy_u128 value) {
+    return number(IGGY_HEADER_UINT128, 16, value);
+}
 
 iggy_header_field iggy_header_float32(float value) {
     uint32_t bits;

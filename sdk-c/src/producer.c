@@ -106,7 +106,8 @@ void iggy_produce(iggy_producer *producer, const void *payload, size_t len) {
 
 void iggy_produce_schema(iggy_producer *producer, enum iggy_schema schema) {
     producer->schema = (uint32_t)schema;
-    if (producer->schema > IGGY_SCHEMA_AVRO && !producer->fault) producer->fault = "the schema is unknown";
+    bool known = producer->schema <= IGGY_SCHEMA_AVRO;
+    if (!known && !producer->fault) producer->fault = "the schema is unknown";
 }
 
 void iggy_produce_state(iggy_producer *producer, const void *state, size_t len) {

@@ -133,9 +133,9 @@ bool iggy_state_take_bool(iggy_state *state) {
 double iggy_state_take_double(iggy_state *state) {
     const msgpack_object *field = take(state);
     if (!field) return 0;
-    if (field->type == MSGPACK_OBJECT_FLOAT64 || field->type == MSGPACK_OBJECT_FLOAT32) return field->via.f64;
-    state->failed = true;
-    return 0;
+    bool number = field->type == MSGPACK_OBJECT_FLOAT64 || field->type == MSGPACK_OBJECT_FLOAT32;
+    state->failed = !number;
+    return number ? field->via.f64 : 0;
 }
 
 iggy_bytes iggy_state_take_text(iggy_state *state) {

@@ -8,11 +8,14 @@
  * Memory runs out at each allocation in turn: the SDK says so, loses nothing and goes
  * on when there is memory again. The linker leads the SDK's calls here (--wrap).
  */
+#include <errno.h>
 #include <pthread.h>
 
 #include "check.h"
 #include "iggy_connector_sdk.h"
 
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
@@ -61,6 +64,12 @@ void *__wrap_calloc(size_t count, size_t size) {
 
 void *__wrap_realloc(void *old, size_t size) {
     return allocation_fails() ? NULL : __real_realloc(old, size);
+}
+
+static bool no_threads; /* only the test's own thread looks */
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+    return no_threads ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
 }
 
 /* ---- A source ------------------------------------------------------------- */
@@ -184,8 +193,19 @@ static void batch_comes_whole_once_there_is_memory_again(void) {
     CHECK(received_len > 10000);
 }
 
+static void source_without_a_thread_can_be_started_later(void) {
+    CHECK_EQUAL(open_it(5000), IGGY_OK);
+    no_threads = true;
+    CHECK_EQUAL(iggy_source_handle_v2(5000, receive), IGGY_FAILED);
+    no_threads = false;
+    CHECK_EQUAL(iggy_source_handle_v2(5000, receive), IGGY_OK);
+    await_batch();
+    CHECK_EQUAL(iggy_source_close(5000), IGGY_OK);
+}
+
 int main(void) {
     RUN(open_without_memory_fails_and_leaks_nothing);
     RUN(batch_comes_whole_once_there_is_memory_again);
+    RUN(source_without_a_thread_can_be_started_later);
     return 0;
 }

@@ -66,6 +66,9 @@ const defaultLines = 100
 // a plugin logs, so it is masked like one in a configuration.
 func (s *Server) logs(c echo.Context) error {
 	kind, key := c.QueryParam("connector_type"), c.QueryParam("connector_key")
+	if kind := config.Kind(kind); kind != "" && kind != config.KindSource && kind != config.KindSink {
+		return invalidQuery("connector_type: expected source or sink")
+	}
 	limit, err := strconv.ParseUint(cmp.Or(c.QueryParam("limit"), strconv.Itoa(defaultLines)), 10, 32)
 	if err != nil {
 		return invalidQuery("limit: expected an unsigned 32-bit number")

@@ -66,7 +66,7 @@ const defaultLines = 100
 // a plugin logs, so it is masked like one in a configuration.
 func (s *Server) logs(c echo.Context) error {
 	kind, key := c.QueryParam("connector_type"), c.QueryParam("connector_key")
-	if kind := config.Kind(kind); kind != "" && kind != config.KindSource && kind != config.KindSink {
+	if wanted := config.Kind(kind); c.QueryParams().Has("connector_type") && wanted != config.KindSource && wanted != config.KindSink {
 		return invalidQuery("connector_type: expected source or sink")
 	}
 	limit, err := strconv.ParseUint(cmp.Or(c.QueryParam("limit"), strconv.Itoa(defaultLines)), 10, 32)

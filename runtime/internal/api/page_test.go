@@ -133,6 +133,7 @@ func TestGivenLinesOfTheLogWhenAskedThenTheLastAreShownWithoutPasswords(t *testi
 	if got := texts(keyless, "/logs?connector_key=s3"); len(got) != 1 || got[0] != strings.Replace(line, "user:pw", config.Masked, 1) {
 		t.Errorf("got %q", got)
 	}
+	s.get("/logs?connector_type=").expectError(t, 400, "invalid_query", "Failed to deserialize query string: connector_type: expected source or sink")
 	s.get("/logs?connector_type=none").expectError(t, 400, "invalid_query", "Failed to deserialize query string: connector_type: expected source or sink")
 	s.get("/logs?limit=x").expectError(t, 400, "invalid_query", "Failed to deserialize query string: limit: expected an unsigned 32-bit number")
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use iggy_common::{HeaderKey, HeaderValue};
 use serde::{Deserialize, Serialize};
+use simd_json::Buffers;
 
 use crate::{ConnectorState, Payload, Schema};
 
@@ -164,7 +165,11 @@ pub struct RawMessage {
 
 impl RawMessage {
     /// Reads headers and payload.
-    pub(crate) fn decode(self, schema: Schema) -> Result<ConsumedMessage, crate::Error> {
+    pub(crate) fn decode(
+        self,
+        schema: Schema,
+        buffers: &mut Buffers,
+    ) -> Result<ConsumedMessage, crate::Error> {
         Ok(ConsumedMessage {
             id: self.id,
             offset: self.offset,
@@ -172,7 +177,7 @@ impl RawMessage {
             timestamp: self.timestamp,
             origin_timestamp: self.origin_timestamp,
             headers: decode_headers(&self.headers)?,
-            payload: schema.try_into_payload(self.payload)?,
+            payload: schema.read(self.payload, buffers)?,
         })
     }
 }

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use prost::Message;
 use serde::{Deserialize, Serialize};
-use simd_json::OwnedValue;
+use simd_json::{Buffers, OwnedValue};
 
 use crate::Error;
 
@@ -44,11 +44,17 @@ impl Schema {
     /// # Errors
     ///
     /// [`Error::InvalidJsonPayload`] and [`Error::InvalidTextPayload`].
-    pub fn try_into_payload(self, mut value: Vec<u8>) -> Result<Payload, Error> {
+    pub fn try_into_payload(self, value: Vec<u8>) -> Result<Payload, Error> {
+        self.read(value, &mut Buffers::default())
+    }
+
+    /// As [`Schema::try_into_payload`], for many payloads: the JSON parser keeps its buffers.
+    pub(crate) fn read(self, mut value: Vec<u8>, buffers: &mut Buffers) -> Result<Payload, Error> {
         Ok(match self {
-            Schema::Json => Payload::Json(
-                simd_json::to_owned_value(&mut value).map_err(|_| Error::InvalidJsonPayload)?,
-            ),
+            Schema::Json => {
+                let json = simd_json::value::owned::to_value_with_buffers(&mut value, buffers);
+                Payload::Json(json.map_err(|_| Error::InvalidJsonPayload)?)
+            }
             Schema::Raw => Payload::Raw(value),
             Schema::Text => {
                 Payload::Text(String::from_utf8(value).map_err(|_| Error::InvalidTextPayload)?)

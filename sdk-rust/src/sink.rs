@@ -8,6 +8,7 @@ use std::fmt::Debug;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use simd_json::Buffers;
 use tracing::error;
 
 use crate::edge::{self, FAILED, INVALID, OK, Panicked};
@@ -134,10 +135,11 @@ impl<T: Sink + Debug> SinkContainer<T> {
 
     /// A message that cannot be read is skipped: it would fail in every repetition of the batch.
     fn read_messages(&self, batch: RawMessages, schema: Schema) -> Vec<ConsumedMessage> {
+        let mut buffers = Buffers::default();
         let read = |message: crate::RawMessage| {
             let offset = message.offset;
             message
-                .decode(schema)
+                .decode(schema, &mut buffers)
                 .inspect_err(|error| {
                     error!(
                         "sink with id {} skips the message at offset {offset}: {error}",

@@ -158,7 +158,8 @@ func eventually(t testing.TB, what string, met func() bool) {
 // server is an Iggy server to test against.
 type server struct {
 	address string
-	stream  string // of this test alone
+	stream  string   // of this test alone
+	broker  *process // nil for a given server
 }
 
 // newServer starts the embedded broker, or uses the server at IGGY_TEST_ADDRESS.
@@ -166,8 +167,8 @@ func newServer(t testing.TB) *server {
 	t.Helper()
 	s := &server{address: os.Getenv("IGGY_TEST_ADDRESS"), stream: fmt.Sprintf("e2e-%08x", rand.Uint32())}
 	if s.address == "" {
-		broker := launch(t, nil, "broker", "--address", "127.0.0.1:0")
-		s.address = broker.printed(t, `listens on (\S+?),`)
+		s.broker = launch(t, nil, "broker", "--address", "127.0.0.1:0")
+		s.address = s.broker.printed(t, `listens on (\S+?),`)
 	}
 	return s
 }

@@ -48,6 +48,7 @@ func openTokioSource(t *testing.T, h *Host, config string) *Source {
 }
 
 func TestBrokenSocketOfATokioWorkerDoesNotEndTheProcess(t *testing.T) {
+	buildTokioSource(t) // outside of the child, whose time is limited
 	inChild(t, func(t *testing.T) {
 		h, _ := newHost(t)
 		received := make(collector, 1000)
@@ -61,6 +62,7 @@ func TestBrokenSocketOfATokioWorkerDoesNotEndTheProcess(t *testing.T) {
 }
 
 func TestSignalsReachBothTokioAndTheHost(t *testing.T) {
+	buildTokioSource(t)
 	inChild(t, func(t *testing.T) {
 		// given
 		notified := make(chan os.Signal, 1)
@@ -102,6 +104,7 @@ func (w *waitingReceiver) Receive(uint64, []byte) int32 {
 }
 
 func TestSourcesOfOneTokioRuntimeCloseThoughTheirCallbacksWait(t *testing.T) {
+	buildTokioSource(t)
 	for _, workers := range []string{"", "1"} {
 		t.Run("workers="+workers, func(t *testing.T) {
 			t.Setenv("TOKIO_WORKER_THREADS", workers)

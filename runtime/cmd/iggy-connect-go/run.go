@@ -38,13 +38,13 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			defer told.Close()
+			told.Logger.Info("Configuration: " + loaded.Origin)
 			if dotenv != "" {
 				told.Logger.Info("Environment variables: " + dotenv)
 			}
 			if problem != nil {
 				logFindings(told.Logger, []config.Finding{*problem})
 			}
-			told.Logger.Info("Configuration: " + loaded.Origin)
 			logFindings(told.Logger, loaded.Findings)
 			return run(c.Context(), loaded.Runtime, environ, told)
 		},

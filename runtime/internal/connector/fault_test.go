@@ -354,6 +354,22 @@ func TestSink_given_topic_is_purged_or_recreated_when_running_should_go_on_with_
 	}
 }
 
+// callAge is what the metric says about the running plugin call of a connector.
+func (w *world) callAge(id config.ID) (seconds float64) {
+	w.t.Helper()
+	var text strings.Builder
+	if _, err := w.metrics.WriteTo(&text); err != nil {
+		w.t.Fatal(err)
+	}
+	series := fmt.Sprintf("iggy_connector_plugin_call_age_seconds{connector_key=%q,connector_type=%q} ", id.Key, id.Kind)
+	for line := range strings.Lines(text.String()) {
+		if value, ok := strings.CutPrefix(line, series); ok {
+			_, _ = fmt.Sscan(value, &seconds)
+		}
+	}
+	return seconds
+}
+
 // hung is one plugin call that does not return until it is released.
 type hung struct {
 	name string
@@ -401,8 +417,22 @@ func TestHungCall_given_a_call_that_never_returns_when_it_is_too_old_should_show
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("plugin call %s has not returned for", c.name)) {
 				t.Errorf("stop answered %v", err)
 			}
+			if age := w.callAge(id); age <= 0 {
+				t.Errorf("the metric says that the call is %v s old", age)
+			}
 			w.store.Append("s", "other", 0, devbroker.Message{Payload: []byte("{}")})
 			w.mustArrive("good", []string{"{}"})
+
+			begin := time.Now()
+			short, end := context.WithTimeout(context.Background(), time.Second)
+			defer end()
+			err = w.manager.Shutdown(short)
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s: plugin call %s has not returned for", id, c.name)) {
+				t.Errorf("the shutdown answered %v", err)
+			}
+			if took := time.Since(begin); took > patience/2 {
+				t.Errorf("the shutdown took %v", took)
+			}
 			w.write("release", "")
 			w.waitStatus(id, StatusStopped)
 		})

@@ -218,18 +218,25 @@ const watchInterval = 500 * time.Millisecond
 // watch reports plugin calls that do not return (decision A5) and gives Go as many
 // threads as the running connectors need (decision A4).
 func (m *Manager) watch(ctx context.Context) {
-	tick := time.NewTicker(watchInterval)
+	every(ctx, watchInterval, func() {
+		for _, c := range m.all() {
+			c.watch(m.env.StuckCallAfter)
+		}
+		counts := m.counts()
+		m.env.Plugins.SetRunning(counts.SourcesRunning + counts.SinksRunning)
+	})
+}
+
+// every calls do at each interval until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			do()
 		}
-		for _, c := range m.all() {
-			c.watch(m.env.StuckCallAfter)
-		}
-		counts := m.counts()
-		m.env.Plugins.SetRunning(counts.SourcesRunning + counts.SinksRunning)
 	}
 }

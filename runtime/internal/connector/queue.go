@@ -256,17 +256,6 @@ func (q *queue) silence() time.Duration {
 	return time.Since(q.last)
 }
 
-// depth is the number of batches without an outcome.
-func (q *queue) depth() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := len(q.waiting)
-	if q.current != nil {
-		n++
-	}
-	return n
-}
-
 // abandon empties the queue and returns what was in it.
 func (q *queue) abandon() (batches, messages int) {
 	q.mu.Lock()

@@ -57,6 +57,17 @@ func newFixture(generation plugin.Generation, up link) *queueFixture {
 	return f
 }
 
+// depth is the number of batches without an outcome.
+func (f *queueFixture) depth() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.waiting)
+	if f.current != nil {
+		n++
+	}
+	return n
+}
+
 // deliver calls back on another thread and returns a channel with the answer.
 func (f *queueFixture) deliver(id uint64, blob []byte) <-chan int32 {
 	answer := make(chan int32, 1)

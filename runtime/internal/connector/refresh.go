@@ -20,21 +20,14 @@ type Versions interface {
 // Refresh compares the connectors with the active versions at every interval, and
 // starts, restarts or stops those that differ, until ctx ends.
 func (m *Manager) Refresh(ctx context.Context, versions Versions, interval time.Duration) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, interval, func() {
 		active, err := versions.ActiveVersions(ctx)
 		if err != nil {
 			m.env.Logger.Error("The active configurations cannot be read", "error", err)
-			continue
+			return
 		}
 		m.follow(ctx, versions, active)
-	}
+	})
 }
 
 func (m *Manager) follow(ctx context.Context, versions Versions, active map[config.ID]uint64) {

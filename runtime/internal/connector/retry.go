@@ -132,12 +132,13 @@ func (c *consumption) release(h *held) {
 
 // fail deals with a batch that was refused for good (decision C6).
 func (c *consumption) fail(ctx context.Context, h *held, refused error) error {
-	rest := c.rest(h)
-	switch {
-	case c.policy.onFailure == config.FailureStop:
+	if c.policy.onFailure == config.FailureStop {
 		err := &failedBatch{c.stream, c.topic, h.batch.Partition, h.batch.LastOffset(), refused}
 		c.forget(h)
 		return err
+	}
+	rest := c.rest(h)
+	switch {
 	case c.policy.onFailure == config.FailureDrop:
 		c.lose(h.batch, len(rest), refused)
 	case c.policy.split:

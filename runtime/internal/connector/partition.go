@@ -5,6 +5,7 @@
 package connector
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"slices"
 	"strconv"
@@ -71,7 +72,7 @@ func (k *partitionKey) find(payload []byte) []byte {
 
 // step goes one token down in a valid JSON value.
 func step(value []byte, token string) []byte {
-	value = []byte(strings.TrimLeft(string(value), " \t\r\n"))
+	value = bytes.TrimLeft(value, " \t\r\n")
 	switch {
 	case len(value) == 0:
 	case value[0] == '{':

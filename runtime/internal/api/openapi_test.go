@@ -123,7 +123,7 @@ func (d *description) check(request *http.Request, body string, got answer) stri
 	}
 	path, ok := d.route(request.URL.EscapedPath())
 	if !ok {
-		if got.status == http.StatusUnauthorized || request.URL.Path == "/internal/prometheus" {
+		if got.status == http.StatusUnauthorized || request.URL.Path == "/internal/prometheus" || strings.HasPrefix(request.URL.Path, "/debug/pprof/") {
 			return ""
 		}
 		return "no such path"

@@ -173,6 +173,26 @@ func TestGivenAnAPIKeyWhenReadinessIsStrictThenOnlyItsHolderSeesNames(t *testing
 	}
 }
 
+func TestProfiles_given_pprof_is_enabled_when_asked_should_answer_only_with_the_key(t *testing.T) {
+	s := serve(t, newRuntime(), withKey("k"), func(o *api.Options) { o.HTTP.Pprof = true })
+	for path, want := range map[string]string{
+		"/debug/pprof/":                    "goroutine",
+		"/debug/pprof/heap?debug=1":        "# Mallocs =",
+		"/debug/pprof/goroutine?debug=1":   "goroutine profile:",
+		"/debug/pprof/profile?seconds=1":   "\x1f\x8b", // gzip
+		"/debug/pprof/trace?seconds=0.001": "go 1.",
+	} {
+		if answer := s.get(path); answer.status != http.StatusUnauthorized || answer.body != "" {
+			t.Errorf("%s without the key: %+v", path, answer)
+		}
+		if answer := s.get(path, "api-key", "k"); answer.status != http.StatusOK || !strings.Contains(answer.body, want) {
+			t.Errorf("%s: status %d, no %q in %.100q", path, answer.status, want, answer.body)
+		}
+	}
+	off := serve(t, newRuntime(), withKey("k"))
+	off.get("/debug/pprof/", "api-key", "k").expectError(t, 404, "not_found", "No such path")
+}
+
 func TestGivenAMetricsPathWhenConfiguredThenItMustBeItsOwn(t *testing.T) {
 	s := serve(t, newRuntime(), func(o *api.Options) { o.HTTP.Metrics.Endpoint = "/internal/prometheus" })
 	if answer := s.do("GET", "/metrics", ""); answer.status != 404 {

@@ -100,6 +100,7 @@ func (s *Server) routes() error {
 	if err := s.metricsRoute(); err != nil {
 		return err
 	}
+	s.profiles()
 	s.refuseOtherMethods()
 	return nil
 }

@@ -36,12 +36,16 @@ type HTTP struct {
 	APIKey  Secret  `key:"api_key,secret" default:"" doc:"What clients must send in the header api-key. Empty: no authentication."`
 	CORS    CORS    `key:"cors" doc:"Access by web pages of other origins."`
 	Metrics Metrics `key:"metrics" doc:"Metrics in the Prometheus text format."`
+	Pprof   bool    `key:"pprof,new" default:"false" doc:"Whether profiles of the process are served under /debug/pprof/. Needs api_key."`
 	TLS     HTTPTLS `key:"tls" doc:"Encryption of the HTTP API."`
 }
 
 func (h *HTTP) check(report reporter) {
 	if _, _, err := splitAddress(h.Address); h.Enabled && err != nil {
 		report("address", "Invalid address: '%s' %v", h.Address, err)
+	}
+	if h.Enabled && h.Pprof && h.APIKey == "" {
+		report("pprof", "needs api_key: profiles show what the process works on")
 	}
 }
 

@@ -59,6 +59,7 @@ func TestGivenEveryKeyThenEveryKeyIsRead(t *testing.T) {
 enabled = false
 address = "[::1]:0"
 api_key = "k"
+pprof = true
 [http.cors]
 enabled = true
 allowed_methods = ["get", "", "TRACE"]
@@ -130,7 +131,7 @@ format = "json"
 	expectNoFindings(t, loaded.Findings)
 	want := Runtime{
 		HTTP: HTTP{
-			Address: "[::1]:0", APIKey: "k",
+			Address: "[::1]:0", APIKey: "k", Pprof: true,
 			CORS: CORS{
 				Enabled: true, AllowedMethods: []string{"GET", "TRACE"}, AllowedOrigins: []string{"https://a", "https://b"},
 				AllowedHeaders: []string{"x-a"}, ExposedHeaders: []string{}, AllowCredentials: true, AllowPrivateNetwork: true,
@@ -168,6 +169,7 @@ func TestGivenABadValueThenOneLineNamesFileLineAndKey(t *testing.T) {
 		"[http]\nenabled = \"yes\"\n":                                                              "runtime.toml:2: http.enabled: expected true or false, found a string",
 		"[http]\naddress = 5\n":                                                                    "runtime.toml:2: http.address: expected a string, found a number",
 		"[http]\naddress = \"nowhere\"\n":                                                          "runtime.toml:2: http.address: Invalid address: 'nowhere' is not host:port",
+		"[http]\npprof = true\n":                                                                   "runtime.toml:2: http.pprof: needs api_key",
 		"[iggy]\naddress = \"h:70000\"\n":                                                          "runtime.toml:2: iggy.address: Invalid address: 'h:70000' has no port",
 		"[iggy]\npassword = \"\"\n":                                                                "runtime.toml:1: iggy.token: Missing Iggy credentials",
 		"[iggy.tls]\nenabled = true\nca_file = \"\"\n":                                             "runtime.toml:3: iggy.tls.ca_file: Missing TLS certificate file",

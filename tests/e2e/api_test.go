@@ -14,14 +14,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
 // call makes a request and returns status and body.
 func (r *runtime) call(method, path, body string, headers ...string) (int, string) {
-	r.t.Helper()
-	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	r.T.Helper()
+	request, err := http.NewRequest(method, r.URL+path, strings.NewReader(body))
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	if body != "" {
 		request.Header.Set("content-type", "application/json")
@@ -31,22 +33,22 @@ func (r *runtime) call(method, path, body string, headers ...string) (int, strin
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return response.StatusCode, string(answer)
 }
 
 // mustCall wants a status.
 func (r *runtime) mustCall(want int, method, path, body string) string {
-	r.t.Helper()
+	r.T.Helper()
 	status, answer := r.call(method, path, body)
 	if status != want {
-		r.t.Fatalf("%s %s: %d, want %d: %s", method, path, status, want, answer)
+		r.T.Fatalf("%s %s: %d, want %d: %s", method, path, status, want, answer)
 	}
 	return answer
 }
@@ -65,9 +67,9 @@ type connector struct {
 
 func TestAPI_given_key_and_no_connectors_when_asked_should_answer_those_who_have_it(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := harness.NewServer(t)
 	r := newRuntime(t, s)
-	r.start("IGGY_CONNECTORS_HTTP_API_KEY=test-api-key", "IGGY_CONNECTORS_HTTP_METRICS_ENABLED=true")
+	r.Start("IGGY_CONNECTORS_HTTP_API_KEY=test-api-key", "IGGY_CONNECTORS_HTTP_METRICS_ENABLED=true")
 	if status, body := r.call("GET", "/", ""); status != 200 || body != "Connector Runtime API" {
 		t.Errorf("GET /: %d %q", status, body)
 	}
@@ -100,23 +102,23 @@ func TestAPI_given_key_and_no_connectors_when_asked_should_answer_those_who_have
 
 func TestIsolation_given_one_broken_connector_when_started_should_list_it_with_the_reason_and_run_the_others(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.createTopic(t, "t", 1)
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "t", 1)
 	r := newRuntime(t, s)
 	head := func(key, path string) string { return fmt.Sprintf("enabled = true\nname = %q\npath = %q\n", key, path) }
-	sinkStream := fmt.Sprintf("[[streams]]\nstream = %q\ntopics = [\"t\"]\nschema = \"json\"\n", s.stream)
-	sourceStream := fmt.Sprintf("[[streams]]\nstream = %q\ntopic = \"t\"\nschema = \"json\"\n", s.stream)
-	r.sink("good", library(t, "count_sink"), "t", "")
-	r.source("good", library(t, "random_source"), "t", "interval = \"50ms\"")
-	r.writeFile("connectors/interval_sink.toml", head("interval", library(t, "count_sink"))+sinkStream+"poll_interval = \"not-a-valid-duration\"\n")
-	r.writeFile("connectors/path_sink.toml", head("path", "/nowhere/libnone.so")+sinkStream)
-	r.writeFile("connectors/linger_source.toml", head("linger", library(t, "random_source"))+sourceStream+"linger_time = \"not-a-valid-duration\"\n")
-	r.writeFile("connectors/path_source.toml", head("path", "/nowhere/libnone.so")+sourceStream)
-	r.writeFile("connectors/syntax_source.toml", "key = \"syntax\"\ntype = \"source\"\nname = \n")
-	r.writeFile("connectors/transform_sink.toml", head("transform", library(t, "count_sink"))+sinkStream+"[transforms.no_such_thing]\nenabled = true\n")
-	r.start()
-	r.waitStatus("sink", "good", "running")
-	r.waitStatus("source", "good", "running")
+	sinkStream := fmt.Sprintf("[[streams]]\nstream = %q\ntopics = [\"t\"]\nschema = \"json\"\n", s.Stream)
+	sourceStream := fmt.Sprintf("[[streams]]\nstream = %q\ntopic = \"t\"\nschema = \"json\"\n", s.Stream)
+	r.Sink("good", harness.Library(t, "count_sink"), "t", "")
+	r.Source("good", harness.Library(t, "random_source"), "t", "interval = \"50ms\"")
+	r.WriteFile("connectors/interval_sink.toml", head("interval", harness.Library(t, "count_sink"))+sinkStream+"poll_interval = \"not-a-valid-duration\"\n")
+	r.WriteFile("connectors/path_sink.toml", head("path", "/nowhere/libnone.so")+sinkStream)
+	r.WriteFile("connectors/linger_source.toml", head("linger", harness.Library(t, "random_source"))+sourceStream+"linger_time = \"not-a-valid-duration\"\n")
+	r.WriteFile("connectors/path_source.toml", head("path", "/nowhere/libnone.so")+sourceStream)
+	r.WriteFile("connectors/syntax_source.toml", "key = \"syntax\"\ntype = \"source\"\nname = \n")
+	r.WriteFile("connectors/transform_sink.toml", head("transform", harness.Library(t, "count_sink"))+sinkStream+"[transforms.no_such_thing]\nenabled = true\n")
+	r.Start()
+	r.WaitStatus("sink", "good", "running")
+	r.WaitStatus("source", "good", "running")
 	for path, reason := range map[string]string{
 		"/sinks/interval":  "poll interval",
 		"/sinks/path":      "Plugin library not found",
@@ -126,14 +128,14 @@ func TestIsolation_given_one_broken_connector_when_started_should_list_it_with_t
 		"/sources/syntax":  "syntax_source.toml:3",
 	} {
 		var c connector
-		eventually(t, path+" is in error", func() bool { return r.get(path, &c) == 200 && c.Status == "error" })
+		harness.Eventually(t, path+" is in error", func() bool { return r.Get(path, &c) == 200 && c.Status == "error" })
 		if c.LastError == nil || !strings.Contains(c.LastError.Message, reason) {
 			t.Errorf("%s: last error is %+v, want %q in it", path, c.LastError, reason)
 		}
 	}
 	for _, path := range []string{"/sinks/good", "/sources/good"} {
 		var c connector
-		if r.get(path, &c); c.LastError != nil {
+		if r.Get(path, &c); c.LastError != nil {
 			t.Errorf("%s has the last error %+v", path, c.LastError)
 		}
 	}
@@ -141,34 +143,34 @@ func TestIsolation_given_one_broken_connector_when_started_should_list_it_with_t
 
 func TestEnvironment_given_overrides_when_started_should_configure_the_connector(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.createTopic(t, "test_topic", 1)
-	s.produce(t, "test_topic", numbered(0, 5))
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "test_topic", 1)
+	s.Produce(t, "test_topic", harness.Numbered(0, 5))
 	r := newRuntime(t, s)
-	r.writeFile("connectors/out_sink.toml", "enabled = true\nname = \"out\"\npath = \"nowhere\"\n[[streams]]\nstream = \"x\"\ntopics = [\"x\"]\nschema = \"raw\"\n[plugin_config]\n")
-	r.start(
-		"IGGY_CONNECTORS_SINK_OUT_PATH="+library(t, "file_sink"),
-		"IGGY_CONNECTORS_SINK_OUT_STREAMS_0_STREAM="+s.stream,
+	r.WriteFile("connectors/out_sink.toml", "enabled = true\nname = \"out\"\npath = \"nowhere\"\n[[streams]]\nstream = \"x\"\ntopics = [\"x\"]\nschema = \"raw\"\n[plugin_config]\n")
+	r.Start(
+		"IGGY_CONNECTORS_SINK_OUT_PATH="+harness.Library(t, "file_sink"),
+		"IGGY_CONNECTORS_SINK_OUT_STREAMS_0_STREAM="+s.Stream,
 		"IGGY_CONNECTORS_SINK_OUT_STREAMS_0_TOPICS=[test_topic]",
 		"IGGY_CONNECTORS_SINK_OUT_STREAMS_0_SCHEMA=json",
 		"IGGY_CONNECTORS_SINK_OUT_STREAMS_0_CONSUMER_GROUP=chosen",
-		"IGGY_CONNECTORS_SINK_OUT_PLUGIN_CONFIG_PATH="+r.path("out"))
-	mustHold(t, r.path("out"), numbered(0, 5))
-	c := s.client(t)
-	if _, err := c.GetConsumerGroup(id(t, s.stream), id(t, "test_topic"), id(t, "chosen")); err != nil {
+		"IGGY_CONNECTORS_SINK_OUT_PLUGIN_CONFIG_PATH="+r.Path("out"))
+	mustHold(t, r.Path("out"), harness.Numbered(0, 5))
+	c := s.Client(t)
+	if _, err := c.GetConsumerGroup(harness.ID(t, s.Stream), harness.ID(t, "test_topic"), harness.ID(t, "chosen")); err != nil {
 		t.Errorf("the chosen group: %v", err)
 	}
 }
 
 func TestRestart_given_five_requests_at_once_when_made_should_answer_204_each_and_go_on(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.createTopic(t, "t", 1)
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "t", 1)
 	r := newRuntime(t, s)
-	r.sink("out", library(t, "file_sink"), "t", fmt.Sprintf("path = %q", r.path("out")))
-	r.start()
-	s.produce(t, "t", numbered(0, 3))
-	mustHold(t, r.path("out"), numbered(0, 3))
+	r.Sink("out", harness.Library(t, "file_sink"), "t", fmt.Sprintf("path = %q", r.Path("out")))
+	r.Start()
+	s.Produce(t, "t", harness.Numbered(0, 3))
+	mustHold(t, r.Path("out"), harness.Numbered(0, 3))
 	var requests sync.WaitGroup
 	for range 5 {
 		requests.Go(func() {
@@ -178,16 +180,16 @@ func TestRestart_given_five_requests_at_once_when_made_should_answer_204_each_an
 		})
 	}
 	requests.Wait()
-	r.waitStatus("sink", "out", "running")
-	s.produce(t, "t", numbered(3, 6))
-	mustHold(t, r.path("out"), numbered(0, 6))
+	r.WaitStatus("sink", "out", "running")
+	s.Produce(t, "t", harness.Numbered(3, 6))
+	mustHold(t, r.Path("out"), harness.Numbered(0, 6))
 }
 
 // sinkVersion is the body that creates a version of a file sink.
 func (r *runtime) sinkVersion(name, path string) string {
 	body, _ := json.Marshal(map[string]any{
-		"enabled": true, "name": name, "path": library(r.t, "file_sink"),
-		"streams":       []any{map[string]any{"stream": r.server.stream, "topics": []string{"t"}, "schema": "json"}},
+		"enabled": true, "name": name, "path": harness.Library(r.T, "file_sink"),
+		"streams":       []any{map[string]any{"stream": r.Server.Stream, "topics": []string{"t"}, "schema": "json"}},
 		"plugin_config": map[string]any{"path": path},
 	})
 	return string(body)
@@ -195,34 +197,34 @@ func (r *runtime) sinkVersion(name, path string) string {
 
 func TestVersions_given_versions_through_the_api_when_activated_and_deleted_should_run_the_active_one(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.createTopic(t, "t", 1)
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "t", 1)
 	r := newRuntime(t, s)
-	r.sink("out", library(t, "file_sink"), "t", fmt.Sprintf("path = %q", r.path("out")))
-	r.start()
-	r.waitStatus("sink", "out", "running")
+	r.Sink("out", harness.Library(t, "file_sink"), "t", fmt.Sprintf("path = %q", r.Path("out")))
+	r.Start()
+	r.WaitStatus("sink", "out", "running")
 
-	r.mustCall(200, "POST", "/sinks/out/configs", r.sinkVersion("bad", r.path("missing/dir/out")))
-	r.mustCall(200, "POST", "/sinks/out/configs", r.sinkVersion("good", r.path("second")))
+	r.mustCall(200, "POST", "/sinks/out/configs", r.sinkVersion("bad", r.Path("missing/dir/out")))
+	r.mustCall(200, "POST", "/sinks/out/configs", r.sinkVersion("good", r.Path("second")))
 	var c connector
-	if r.get("/sinks/out", &c); c.Name != "out" {
+	if r.Get("/sinks/out", &c); c.Name != "out" {
 		t.Errorf("creating a version changed what runs: %q", c.Name)
 	}
 
 	// The plugin cannot open its file: the old instance is gone, the reason is shown.
 	r.mustCall(204, "PUT", "/sinks/out/configs/active", `{"version":1}`)
-	r.waitStatus("sink", "out", "error")
+	r.WaitStatus("sink", "out", "error")
 	if status, body := r.call("POST", "/sinks/out/restart", ""); status != 400 || !strings.Contains(body, "Plugin initialization failed") {
 		t.Errorf("restart with a bad version: %d %s", status, body)
 	}
 
 	r.mustCall(204, "PUT", "/sinks/out/configs/active", `{"version":2}`)
-	r.waitStatus("sink", "out", "running")
-	s.produce(t, "t", numbered(0, 3))
-	mustHold(t, r.path("second"), numbered(0, 3))
+	r.WaitStatus("sink", "out", "running")
+	s.Produce(t, "t", harness.Numbered(0, 3))
+	mustHold(t, r.Path("second"), harness.Numbered(0, 3))
 	r.mustCall(204, "POST", "/sinks/out/restart", "")
-	r.waitStatus("sink", "out", "running")
-	if r.get("/sinks/out", &c); c.Name != "good" {
+	r.WaitStatus("sink", "out", "running")
+	if r.Get("/sinks/out", &c); c.Name != "good" {
 		t.Errorf("a restart runs %q, want the active version", c.Name)
 	}
 
@@ -231,39 +233,39 @@ func TestVersions_given_versions_through_the_api_when_activated_and_deleted_shou
 	}
 	r.mustCall(404, "GET", "/sinks/out/configs/2", "")
 	r.mustCall(204, "POST", "/sinks/out/restart", "")
-	r.waitStatus("sink", "out", "running")
-	if r.get("/sinks/out", &c); c.Name != "out" {
+	r.WaitStatus("sink", "out", "running")
+	if r.Get("/sinks/out", &c); c.Name != "out" {
 		t.Errorf("after deleting the running version %q runs, want the original", c.Name)
 	}
-	if r.terminate(t) != 0 {
+	if r.Terminate(t) != 0 {
 		t.Error("it did not end in order")
 	}
-	s.produce(t, "t", numbered(3, 6))
-	r.start()
-	mustHold(t, r.path("out"), numbered(3, 6))
+	s.Produce(t, "t", harness.Numbered(3, 6))
+	r.Start()
+	mustHold(t, r.Path("out"), harness.Numbered(3, 6))
 }
 
 func TestDelivery_given_commit_settings_when_shown_should_say_what_is_promised(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.createTopic(t, "t", 1)
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "t", 1)
 	r := newRuntime(t, s)
-	head := fmt.Sprintf("enabled = true\nname = \"s\"\npath = %q\n", library(t, "count_sink"))
-	streams := fmt.Sprintf("[[streams]]\nstream = %q\ntopics = [\"t\"]\nschema = \"json\"\n", s.stream)
-	r.writeFile("connectors/polling_sink.toml", head+streams)
-	r.writeFile("connectors/consuming_sink.toml", head+"offset_commit = \"after_consuming\"\n"+streams)
-	r.writeFile("connectors/dropping_sink.toml", head+"offset_commit = \"after_consuming\"\non_failure = \"drop\"\n"+streams)
-	r.source("source", library(t, "random_source"), "t", "interval = \"1s\"")
-	r.start()
+	head := fmt.Sprintf("enabled = true\nname = \"s\"\npath = %q\n", harness.Library(t, "count_sink"))
+	streams := fmt.Sprintf("[[streams]]\nstream = %q\ntopics = [\"t\"]\nschema = \"json\"\n", s.Stream)
+	r.WriteFile("connectors/polling_sink.toml", head+streams)
+	r.WriteFile("connectors/consuming_sink.toml", head+"offset_commit = \"after_consuming\"\n"+streams)
+	r.WriteFile("connectors/dropping_sink.toml", head+"offset_commit = \"after_consuming\"\non_failure = \"drop\"\n"+streams)
+	r.Source("source", harness.Library(t, "random_source"), "t", "interval = \"1s\"")
+	r.Start()
 	for path, want := range map[string]string{
 		"/sinks/polling": "at_most_once", "/sinks/consuming": "at_least_once",
 		"/sinks/dropping": "at_most_once", "/sources/source": "at_least_once",
 	} {
-		eventually(t, path+" promises "+want, func() bool {
+		harness.Eventually(t, path+" promises "+want, func() bool {
 			var c struct {
 				Delivery string `json:"delivery"`
 			}
-			r.get(path, &c)
+			r.Get(path, &c)
 			return c.Delivery == want
 		})
 	}
@@ -271,16 +273,16 @@ func TestDelivery_given_commit_settings_when_shown_should_say_what_is_promised(t
 
 func TestCreate_given_unknown_key_when_created_should_start_without_a_restart_of_the_process(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.createTopic(t, "t", 1)
-	s.produce(t, "t", numbered(0, 3))
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "t", 1)
+	s.Produce(t, "t", harness.Numbered(0, 3))
 	r := newRuntime(t, s)
-	r.start()
+	r.Start()
 	r.mustCall(404, "GET", "/sinks/new", "")
-	r.mustCall(200, "POST", "/sinks/new/configs", r.sinkVersion("new", r.path("out")))
-	r.waitStatus("sink", "new", "running")
-	mustHold(t, r.path("out"), numbered(0, 3))
-	if _, err := os.Stat(r.path("connectors/sink_new_0.toml")); err != nil {
+	r.mustCall(200, "POST", "/sinks/new/configs", r.sinkVersion("new", r.Path("out")))
+	r.WaitStatus("sink", "new", "running")
+	mustHold(t, r.Path("out"), harness.Numbered(0, 3))
+	if _, err := os.Stat(r.Path("connectors/sink_new_0.toml")); err != nil {
 		t.Error(err)
 	}
 }
@@ -325,24 +327,24 @@ func TestHTTPProvider_given_bare_or_wrapped_answers_when_configured_should_run_a
 	for _, wrapped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("wrapped %v", wrapped), func(t *testing.T) {
 			t.Parallel()
-			s := newServer(t)
-			s.createTopic(t, "t", 1)
+			s := harness.NewServer(t)
+			s.CreateTopic(t, "t", 1)
 			r := newRuntime(t, s)
 			service := configService(t, wrapped,
-				map[string]any{"key": "stdout", "enabled": true, "version": 0, "name": "Stdout sink", "path": library(t, "stdout_sink"),
-					"streams": []any{map[string]any{"stream": s.stream, "topics": []string{"t"}, "schema": "json", "batch_length": 100, "poll_interval": "5ms"}}},
-				map[string]any{"key": "random", "enabled": true, "version": 0, "name": "Random source", "path": library(t, "random_source"), "plugin_config_format": "json",
-					"streams":       []any{map[string]any{"stream": s.stream, "topic": "t", "schema": "json"}},
+				map[string]any{"key": "stdout", "enabled": true, "version": 0, "name": "Stdout sink", "path": harness.Library(t, "stdout_sink"),
+					"streams": []any{map[string]any{"stream": s.Stream, "topics": []string{"t"}, "schema": "json", "batch_length": 100, "poll_interval": "5ms"}}},
+				map[string]any{"key": "random", "enabled": true, "version": 0, "name": "Random source", "path": harness.Library(t, "random_source"), "plugin_config_format": "json",
+					"streams":       []any{map[string]any{"stream": s.Stream, "topic": "t", "schema": "json"}},
 					"plugin_config": map[string]any{"interval": "20ms"}})
 			response := ""
 			if wrapped {
 				response = "[connectors.response]\ndata_path = \"data\"\nerror_path = \"error\"\n"
 			}
-			r.writeFile("config.toml", fmt.Sprintf("[http]\naddress = \"127.0.0.1:0\"\n[iggy]\naddress = %q\n[state]\npath = %q\n[connectors]\nconfig_type = \"http\"\nbase_url = \"http://overridden\"\n%s",
-				s.address, r.path("state"), response))
-			r.start("IGGY_CONNECTORS_CONNECTORS_BASE_URL=" + service.URL)
-			r.waitStatus("source", "random", "running")
-			r.waitStatus("sink", "stdout", "running")
+			r.WriteFile("config.toml", fmt.Sprintf("[http]\naddress = \"127.0.0.1:0\"\n[iggy]\naddress = %q\n[state]\npath = %q\n[connectors]\nconfig_type = \"http\"\nbase_url = \"http://overridden\"\n%s",
+				s.Address, r.Path("state"), response))
+			r.Start("IGGY_CONNECTORS_CONNECTORS_BASE_URL=" + service.URL)
+			r.WaitStatus("source", "random", "running")
+			r.WaitStatus("sink", "stdout", "running")
 
 			var versions []struct {
 				Version            int            `json:"version"`
@@ -350,7 +352,7 @@ func TestHTTPProvider_given_bare_or_wrapped_answers_when_configured_should_run_a
 				PluginConfigFormat string         `json:"plugin_config_format"`
 				Active             bool           `json:"active"`
 			}
-			if status := r.get("/sources/random/configs", &versions); status != 200 || len(versions) != 2 {
+			if status := r.Get("/sources/random/configs", &versions); status != 200 || len(versions) != 2 {
 				t.Fatalf("versions: %d %+v", status, versions)
 			}
 			if versions[0].Version != 0 || versions[1].Version != 1 || !versions[1].Active || versions[0].Active ||

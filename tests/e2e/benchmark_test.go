@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
 // The fields of benchmark events, in order, as upstream's tools read them.
@@ -25,10 +27,10 @@ var benchmarkFields = map[string][]string{
 // startedForBenchmark is a runtime whose connectors do not ask for benchmark events.
 func startedForBenchmark(t *testing.T, env ...string) *runtime {
 	t.Helper()
-	r := newRuntime(t, newServer(t))
-	r.source("random-off", library(t, "random_source"), "t", "interval = \"50ms\"\nmessages_range = [3, 5]")
-	r.sink("stdout_off", library(t, "count_sink"), "t", "")
-	r.start(env...)
+	r := newRuntime(t, harness.NewServer(t))
+	r.Source("random-off", harness.Library(t, "random_source"), "t", "interval = \"50ms\"\nmessages_range = [3, 5]")
+	r.Sink("stdout_off", harness.Library(t, "count_sink"), "t", "")
+	r.Start(env...)
 	return r
 }
 
@@ -38,7 +40,7 @@ func TestBenchmark_given_variables_and_json_when_messages_move_should_print_pars
 	r := startedForBenchmark(t, "IGGY_CONNECTORS_LOGGING_FORMAT=json",
 		"IGGY_CONNECTORS_SINK_STDOUT_OFF_BENCHMARK=true", "IGGY_CONNECTORS_SOURCE_RANDOM_OFF_BENCHMARK=true")
 	for kind, want := range benchmarkFields {
-		line := r.printed(t, `(?m)^(\{.*"message":"benchmark","connector_type":"`+kind+`".*\})$`)
+		line := r.Printed(t, `(?m)^(\{.*"message":"benchmark","connector_type":"`+kind+`".*\})$`)
 		var event struct {
 			Timestamp, Level, Target string
 			Fields                   json.RawMessage
@@ -68,13 +70,13 @@ func TestBenchmark_given_variables_and_json_when_messages_move_should_print_pars
 			}
 		}
 	}
-	for line := range strings.Lines(r.output.String()) {
+	for line := range strings.Lines(r.Output.String()) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("not JSON: %s", line)
 		}
 	}
-	r.printed(t, `Benchmark mode enabled for sink connector with ID: \d+, key: stdout_off"`)
-	r.printed(t, `Benchmark mode enabled for source connector with ID: \d+, key: random-off"`)
+	r.Printed(t, `Benchmark mode enabled for sink connector with ID: \d+, key: stdout_off"`)
+	r.Printed(t, `Benchmark mode enabled for source connector with ID: \d+, key: random-off"`)
 }
 
 // Scenario 21: the text form, with colours as on a terminal or without.
@@ -82,7 +84,7 @@ func TestBenchmark_given_text_when_messages_move_should_print_parseable_events(t
 	t.Parallel()
 	r := startedForBenchmark(t, "IGGY_CONNECTORS_SINK_STDOUT_OFF_BENCHMARK=true", "IGGY_CONNECTORS_SOURCE_RANDOM_OFF_BENCHMARK=true")
 	for kind, want := range benchmarkFields {
-		line := r.printed(t, `(?m)^(.* INFO .*iggy_connectors::benchmark:.* benchmark connector_type="`+kind+`".*)$`)
+		line := r.Printed(t, `(?m)^(.* INFO .*iggy_connectors::benchmark:.* benchmark connector_type="`+kind+`".*)$`)
 		fields := regexp.MustCompile(`(\w+)=("(?:[^"\\]|\\.)*"|\S+)`).FindAllStringSubmatch(line, -1)
 		var names []string
 		for _, field := range fields {
@@ -101,16 +103,16 @@ func TestBenchmark_given_text_when_messages_move_should_print_parseable_events(t
 func TestBenchmark_given_false_when_messages_move_should_print_no_event(t *testing.T) {
 	t.Parallel()
 	r := startedForBenchmark(t)
-	eventually(t, "messages moved", func() bool {
+	harness.Eventually(t, "messages moved", func() bool {
 		var stats struct {
 			Connectors []struct {
 				Processed uint64 `json:"messages_processed"`
 			}
 		}
-		r.get("/stats", &stats)
+		r.Get("/stats", &stats)
 		return len(stats.Connectors) == 2 && stats.Connectors[1].Processed > 50
 	})
-	if text := r.output.String(); strings.Contains(text, "iggy_connectors::benchmark") || strings.Contains(text, "Benchmark mode") {
+	if text := r.Output.String(); strings.Contains(text, "iggy_connectors::benchmark") || strings.Contains(text, "Benchmark mode") {
 		t.Errorf("events that nobody asked for:\n%s", text)
 	}
 }

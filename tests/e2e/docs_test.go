@@ -19,6 +19,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apache/iggy-connect-go/docs"
+
+	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
 // The commands of these documents are run as they stand, one after the other, in a
@@ -86,7 +88,7 @@ type reader struct {
 	live    *strings.Replacer // the addresses of documents, by those in use
 	broker  string
 	api     string
-	printed output
+	printed harness.Output
 	running []*exec.Cmd
 }
 
@@ -112,7 +114,7 @@ func newReader(t *testing.T) *reader {
 			_ = command.Wait()
 		}
 		if t.Failed() {
-			t.Logf("printed:\n%s", tail(r.printed.String(), 80))
+			t.Logf("printed:\n%s", harness.Tail(r.printed.String(), 80))
 		}
 	})
 	return r
@@ -156,7 +158,7 @@ func (r *reader) run(b block) {
 		r.dryRun(b)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.t.Context(), harness.Patience)
 	defer cancel()
 	if err := r.script(ctx, b.text).Run(); err != nil {
 		r.t.Fatalf("line %d: %v:\n%s", b.line, err, b.text)
@@ -188,7 +190,7 @@ func (r *reader) start(b block) {
 	}
 	r.running = append(r.running, command)
 	var found []string
-	eventually(r.t, fmt.Sprintf("the command of line %d is up", b.line), func() bool {
+	harness.Eventually(r.t, fmt.Sprintf("the command of line %d is up", b.line), func() bool {
 		found = up.FindStringSubmatch(r.printed.String()[seen:])
 		return found != nil
 	})
@@ -210,7 +212,7 @@ func (r *reader) expect(b block) {
 	for line := range strings.Lines(b.text) {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(r.live.Replace(line))), "…", ".*")
 		re := regexp.MustCompile(pattern)
-		eventually(r.t, fmt.Sprintf("line %d: it prints %s", b.line, strings.TrimSpace(line)), func() bool {
+		harness.Eventually(r.t, fmt.Sprintf("line %d: it prints %s", b.line, strings.TrimSpace(line)), func() bool {
 			return re.MatchString(r.printed.String())
 		})
 	}
@@ -233,7 +235,7 @@ func (r *reader) stop(b block) {
 		if err != nil {
 			r.t.Fatalf("line %d: it ended with %v", b.line, err)
 		}
-	case <-time.After(patience):
+	case <-time.After(harness.Patience):
 		_ = last.Process.Kill()
 		r.t.Fatalf("line %d: it did not end", b.line)
 	}

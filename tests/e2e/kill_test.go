@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
 // TestKill counts from the outside what kill -9 of the runtime costs while a file
@@ -30,43 +32,43 @@ func TestKill_given_kill_9_at_random_moments_when_restarted_should_lose_at_most_
 	t.Logf("KILL_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 
-	s := newServer(t)
-	s.createTopic(t, "t", 1)
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "t", 1)
 	r := newRuntime(t, s)
 	const batch = 50
-	r.source("in", library(t, "file_source"), "t", fmt.Sprintf("path = %q\nschema = \"json\"\nbatch_length = %d\npoll_interval_ms = 1", r.path("in.ndjson"), batch))
-	r.writeFile("connectors/out_sink.toml", fmt.Sprintf(
+	r.Source("in", harness.Library(t, "file_source"), "t", fmt.Sprintf("path = %q\nschema = \"json\"\nbatch_length = %d\npoll_interval_ms = 1", r.Path("in.ndjson"), batch))
+	r.WriteFile("connectors/out_sink.toml", fmt.Sprintf(
 		"enabled = true\nname = \"out\"\npath = %q\n[[streams]]\nstream = %q\ntopics = [\"t\"]\nschema = \"json\"\nbatch_length = %d\n[plugin_config]\npath = %q\n",
-		library(t, "file_sink"), s.stream, batch, r.path("out")))
+		harness.Library(t, "file_sink"), s.Stream, batch, r.Path("out")))
 
 	lines := 0
 	for range kills {
-		r.start()
+		r.Start()
 		deadline := time.Now().Add(time.Duration(50+random.IntN(500)) * time.Millisecond)
 		for time.Now().Before(deadline) {
-			appendLines(t, r.path("in.ndjson"), numbered(lines, lines+20))
+			harness.AppendLines(t, r.Path("in.ndjson"), harness.Numbered(lines, lines+20))
 			lines += 20
 			time.Sleep(time.Duration(random.IntN(4)) * time.Millisecond)
 		}
-		r.kill()
+		r.Kill()
 	}
-	r.start()
-	last := numbered(lines-1, lines)[0]
-	eventually(t, "the last line arrives", func() bool {
-		all := records(t, r.path("out"))
+	r.Start()
+	last := harness.Numbered(lines-1, lines)[0]
+	harness.Eventually(t, "the last line arrives", func() bool {
+		all := harness.Records(t, r.Path("out"))
 		return len(all) > 0 && string(all[len(all)-1].Payload) == last
 	})
 
 	inTopic := map[string]int{}
-	for _, payload := range s.payloads(t, "t", 0) {
+	for _, payload := range s.Payloads(t, "t", 0) {
 		inTopic[payload]++
 	}
 	arrived := map[string]int{}
-	for _, record := range records(t, r.path("out")) {
+	for _, record := range harness.Records(t, r.Path("out")) {
 		arrived[string(record.Payload)]++
 	}
 	missing, sentTwice := 0, 0
-	for _, line := range numbered(0, lines) {
+	for _, line := range harness.Numbered(0, lines) {
 		if inTopic[line] == 0 {
 			t.Fatalf("%s is not in the topic: state ran ahead of it", line)
 		}

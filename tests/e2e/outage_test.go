@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
 // rustPlugin builds an example in Rust and returns its library.
@@ -35,39 +37,39 @@ func TestOutage_given_generation_2_rust_plugin_when_iggy_is_away_for_a_minute_sh
 		t.Skip("it takes more than a minute: NIGHTLY=1 runs it")
 	}
 	t.Parallel()
-	s := newServer(t)
+	s := harness.NewServer(t)
 	if os.Getenv("IGGY_TEST_ADDRESS") != "" {
 		t.Skip("it needs a broker that it can stop")
 	}
 	r := newRuntime(t, s)
-	r.source("random", rustPlugin(t, "random_source"), "t", "interval = \"20ms\"\nmessages_range = [5, 5]")
-	r.start("IGGY_CONNECTORS_HTTP_METRICS_ENABLED=true")
-	r.waitStatus("source", "random", "running")
-	eventually(t, "messages are sent", func() bool { return r.sent() > 0 })
-	s.broker.kill()
+	r.Source("random", rustPlugin(t, "random_source"), "t", "interval = \"20ms\"\nmessages_range = [5, 5]")
+	r.Start("IGGY_CONNECTORS_HTTP_METRICS_ENABLED=true")
+	r.WaitStatus("source", "random", "running")
+	harness.Eventually(t, "messages are sent", func() bool { return r.sent() > 0 })
+	s.Broker.Kill()
 	for end := time.Now().Add(65 * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
 		var c connector
-		if r.get("/sources/random", &c); c.Status != "running" {
+		if r.Get("/sources/random", &c); c.Status != "running" {
 			t.Fatalf("the source is %s: %+v", c.Status, c.LastError)
 		}
 	}
 	before := r.sent()
-	s.broker = launch(t, nil, "broker", "--address", s.address)
-	eventually(t, "messages are sent again", func() bool { return r.sent() > before+50 })
-	if restarts := r.metric(`iggy_connector_restarts_total{connector_key="random",connector_type="source"}`); restarts != "0" {
+	s.Broker = harness.Launch(t, nil, "broker", "--address", s.Address)
+	harness.Eventually(t, "messages are sent again", func() bool { return r.sent() > before+50 })
+	if restarts := r.Metric(`iggy_connector_restarts_total{connector_key="random",connector_type="source"}`); restarts != "0" {
 		t.Errorf("the source was restarted %s times", restarts)
 	}
 }
 
 // sent is the number of messages that the first connector has sent.
 func (r *runtime) sent() int {
-	r.t.Helper()
+	r.T.Helper()
 	var stats struct {
 		Connectors []struct {
 			Sent int `json:"messages_sent"`
 		} `json:"connectors"`
 	}
-	r.get("/stats", &stats)
+	r.Get("/stats", &stats)
 	if len(stats.Connectors) == 0 {
 		return 0
 	}

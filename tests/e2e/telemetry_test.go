@@ -15,6 +15,8 @@ import (
 	collectorlogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	collectortrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
 // exported is what a collector got: the texts of log records and the names of spans.
@@ -55,23 +57,23 @@ func TestTelemetry_given_a_collector_when_the_process_ends_should_have_sent_the_
 	got := &exported{}
 	collector := httptest.NewServer(got)
 	defer collector.Close()
-	r := newRuntime(t, newServer(t))
-	r.source("in", library(t, "random_source"), "t", `interval = "20ms"`)
-	r.sink("out", library(t, "count_sink"), "t", "")
-	r.start("IGGY_CONNECTORS_TELEMETRY_ENABLED=true",
+	r := newRuntime(t, harness.NewServer(t))
+	r.Source("in", harness.Library(t, "random_source"), "t", `interval = "20ms"`)
+	r.Sink("out", harness.Library(t, "count_sink"), "t", "")
+	r.Start("IGGY_CONNECTORS_TELEMETRY_ENABLED=true",
 		"IGGY_CONNECTORS_TELEMETRY_LOGS_TRANSPORT=http", "IGGY_CONNECTORS_TELEMETRY_LOGS_ENDPOINT="+collector.URL+"/logs",
 		"IGGY_CONNECTORS_TELEMETRY_TRACES_TRANSPORT=http", "IGGY_CONNECTORS_TELEMETRY_TRACES_ENDPOINT="+collector.URL+"/traces")
-	eventually(t, "messages moved", func() bool {
+	harness.Eventually(t, "messages moved", func() bool {
 		var stats struct {
 			Connectors []struct {
 				Processed uint64 `json:"messages_processed"`
 			}
 		}
-		r.get("/stats", &stats)
+		r.Get("/stats", &stats)
 		return len(stats.Connectors) == 2 && stats.Connectors[1].Processed > 50
 	})
 
-	if code := r.terminate(t); code != 0 {
+	if code := r.Terminate(t); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	got.mu.Lock()
@@ -79,7 +81,7 @@ func TestTelemetry_given_a_collector_when_the_process_ends_should_have_sent_the_
 	if last := "All connectors closed. Runtime shutdown complete."; len(got.logs) == 0 || got.logs[len(got.logs)-1] != last {
 		t.Errorf("the collector got %q", got.logs)
 	}
-	for _, name := range []string{"forward", "send", "consume " + r.server.stream + "/t", "plugin call"} {
+	for _, name := range []string{"forward", "send", "consume " + r.Server.Stream + "/t", "plugin call"} {
 		if !slices.Contains(got.spans, name) {
 			t.Errorf("the collector has no span %q among %d", name, len(got.spans))
 		}

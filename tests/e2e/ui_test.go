@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	script "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
 // browser is a tab of a headless Chromium. What the page throws or complains about fails the test.
@@ -53,7 +55,7 @@ func newBrowser(t *testing.T) *browser {
 // run runs an action within the patience of the tests.
 func run[T any](b *browser, action chromedp.Action[T]) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, harness.Patience)
 	defer cancel()
 	result, err := chromedp.Run(ctx, action)
 	if err != nil {
@@ -71,7 +73,7 @@ func send[P, R any](b *browser, command cdp.Command[P, R], parameters P) R {
 // is waits until an expression of JavaScript is true.
 func (b *browser) is(what, expression string) {
 	b.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(harness.Patience)
 	for {
 		if run(b, chromedp.Evaluate[bool](`!!(`+expression+`)`)) {
 			return
@@ -105,11 +107,11 @@ func card(name, within string) string {
 // startedForPage is a runtime with a source that produces all the time, a sink, and one that cannot start.
 func startedForPage(t *testing.T) *runtime {
 	t.Helper()
-	r := newRuntime(t, newServer(t))
-	r.source("numbers", library(t, "random_source"), "t", `interval = "20ms"`)
-	r.sink("counter", library(t, "count_sink"), "t", "")
-	r.sink("broken", r.path("libnone.so"), "t", "")
-	r.start("IGGY_CONNECTORS_HTTP_API_KEY=let-me-in")
+	r := newRuntime(t, harness.NewServer(t))
+	r.Source("numbers", harness.Library(t, "random_source"), "t", `interval = "20ms"`)
+	r.Sink("counter", harness.Library(t, "count_sink"), "t", "")
+	r.Sink("broken", r.Path("libnone.so"), "t", "")
+	r.Start("IGGY_CONNECTORS_HTTP_API_KEY=let-me-in")
 	return r
 }
 
@@ -118,7 +120,7 @@ func TestPage_given_key_when_opened_should_show_numbers_move_and_a_stop_change_t
 	r := startedForPage(t)
 
 	// The key is asked for, and the keyboard stands where it is typed.
-	run(b, chromedp.Navigate(r.url+"/ui"))
+	run(b, chromedp.Navigate(r.URL+"/ui"))
 	b.is("the key is asked for", `document.activeElement.id === "key"`)
 	b.press("wrong\r")
 	b.is("a wrong key is refused", `document.getElementById("message").textContent.includes("not accepted")`)
@@ -137,7 +139,7 @@ func TestPage_given_key_when_opened_should_show_numbers_move_and_a_stop_change_t
 	b.is("the sink is stopped", card("sink counter", ".status")+`.textContent === "stopped"`)
 	b.is("that is told to screen readers", `document.getElementById("message").textContent.length > 0`)
 	b.is("the focus stays in the card", `document.activeElement.closest("article")?.ariaLabel === "sink counter"`)
-	eventually(t, "the runtime has stopped it", func() bool {
+	harness.Eventually(t, "the runtime has stopped it", func() bool {
 		status, body := r.call("GET", "/sinks/counter", "", "api-key", "let-me-in")
 		return status == 200 && strings.Contains(body, `"status":"stopped"`)
 	})
@@ -160,7 +162,7 @@ func TestPage_given_phone_or_dark_mode_when_opened_should_stay_readable_and_name
 	r := startedForPage(t)
 	run(b, chromedp.EmulateViewport(320, 640, chromedp.EmulateMobile))
 	b.prefer("dark")
-	run(b, chromedp.Navigate(r.url+"/ui"))
+	run(b, chromedp.Navigate(r.URL+"/ui"))
 	b.is("the key is asked for", `document.activeElement.id === "key"`)
 	b.press("let-me-in\r")
 	b.is("all connectors are shown", `document.querySelectorAll("article").length === 3`)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/failpoint"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
@@ -164,6 +165,7 @@ func (c *consumption) process(ctx context.Context, polled *iggy.Batch) error {
 	c.observe.prepared(c.pipeline.DecodeTime())
 	c.member.HandOver(polled)
 	c.showLag(polled)
+	failpoint.Hit(failpoint.AfterHandOver)
 	err := c.give(ctx, &held{batch: polled})
 	c.observe.end(err)
 	return err
@@ -197,6 +199,7 @@ func (c *consumption) give(ctx context.Context, h *held) error {
 	refused := c.handAll(h)
 	c.observe.called(start)
 	if refused == nil {
+		failpoint.Hit(failpoint.AfterConsume)
 		return c.settle(ctx, h)
 	}
 	h.attempts++
@@ -217,6 +220,7 @@ func (c *consumption) settle(ctx context.Context, h *held) error {
 	}
 	start := time.Now()
 	c.member.Commit(h.batch)
+	failpoint.Hit(failpoint.AfterCommit)
 	c.observe.committed(start)
 	c.release(h)
 	return nil

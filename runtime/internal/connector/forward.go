@@ -13,6 +13,7 @@ import (
 
 	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/failpoint"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
@@ -129,6 +130,7 @@ func (f *forwarder) forward(ctx context.Context) {
 
 	err := f.deliver(ctx, produced)
 	if err == nil {
+		failpoint.Hit(failpoint.AfterSend)
 		err = f.saveState(ctx)
 	}
 	if err != nil && ctx.Err() != nil {

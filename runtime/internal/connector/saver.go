@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/apache/iggy-connect-go/runtime/internal/failpoint"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 )
 
@@ -54,6 +55,7 @@ func (s *saver) write(ctx context.Context, state []byte, deadline time.Time) err
 			s.metrics.Observe(metrics.StageStateSave, time.Since(start))
 			s.metrics.StateSaved(time.Now())
 			s.status.recover(partState)
+			failpoint.Hit(failpoint.AfterStateSave)
 			return nil
 		}
 		s.metrics.Errors.Inc()

@@ -9,6 +9,12 @@
  *
  * plugin_config:
  *     path          a file that gets a byte for each consume call
+ *     inner         the library of a sink, opened with this same configuration, that
+ *                   gets what this one lets through; it then owns `path`
+ *     mood          a file that says how this one feels, looked at in each call
+ *                   (mood.h): with "refuse" consume returns 1, with "refuse N" one
+ *                   call in N does, with "forget" it does after the inner sink has
+ *                   consumed, with "hang" it waits until the mood changes
  *     open_code     what open returns, default 0
  *     consume_code  what consume returns, default 0
  *     refuse        consume returns 1 for a batch with these bytes in it
@@ -24,11 +30,16 @@
 
 #include "config.h"
 #include "connector.h"
+#include "inner.h"
 #include "instances.h"
 #include "io.h"
+#include "mood.h"
 
 struct moody_sink {
     char *path;
+    char *mood;
+    uint64_t calls;
+    struct inner_sink inner;
     char *hang_in;
     char *release;
     char *refuse;
@@ -45,7 +56,7 @@ static void hang(const struct moody_sink *sink, const char *call) {
 }
 
 static void note_call(const struct moody_sink *sink) {
-    if (!sink->path) return;
+    if (!sink->path || sink->inner.consume) return;
     int file = open(sink->path, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (file < 0) return;
     write_all(file, (const uint8_t *)".", 1);
@@ -67,6 +78,8 @@ int32_t iggy_sink_open(uint32_t id, const uint8_t *config_json, size_t config_le
     if (!sink) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
     struct config config = config_parse(config_json, config_len, (struct log){log, "moody_sink"});
     sink->path = config_string(&config, "path");
+    sink->mood = config_string(&config, "mood");
+    char *inner = config_string(&config, "inner");
     sink->hang_in = config_string(&config, "hang_in");
     sink->release = config_string(&config, "release");
     sink->refuse = config_string(&config, "refuse");
@@ -75,14 +88,30 @@ int32_t iggy_sink_open(uint32_t id, const uint8_t *config_json, size_t config_le
     config_uint(&config, "delay_us", 0, UINT32_MAX, &sink->delay_us);
     int32_t code = config.failed ? IGGY_INVALID : (int32_t)sink->open_code;
     if (!config.failed) hang(sink, "open");
+    if (inner && !inner_sink_load(&sink->inner, inner)) code = IGGY_FAILED;
+    if (code == IGGY_OK && sink->inner.open) code = sink->inner.open(id, config_json, config_len, log);
+    free(inner);
     return instance_opened(&instances, instance, code, sink);
+}
+
+/* Whether the mood is to refuse this call. */
+static bool refuses(struct moody_sink *sink) {
+    struct mood mood = mood_now(sink->mood);
+    while (strcmp(mood.word, "hang") == 0) {
+        sleep_us(1000);
+        mood = mood_now(sink->mood);
+    }
+    uint64_t calls = __atomic_add_fetch(&sink->calls, 1, __ATOMIC_RELAXED);
+    return strcmp(mood.word, "refuse") == 0 && (mood.number == 0 || calls % mood.number == 0);
+}
+
+static bool forgets(const struct moody_sink *sink) {
+    return strcmp(mood_now(sink->mood).word, "forget") == 0;
 }
 
 int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_len,
                           const uint8_t *metadata_bytes, size_t metadata_len,
                           const uint8_t *messages_bytes, size_t messages_len) {
-    (void)topic_bytes; (void)topic_len;
-    (void)metadata_bytes; (void)metadata_len;
     struct instance *instance = instance_acquire(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct moody_sink *sink = instance->object;
@@ -91,6 +120,12 @@ int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_
     hang(sink, "consume");
     int32_t code = (int32_t)sink->consume_code;
     if (sink->refuse && holds(messages_bytes, messages_len, sink->refuse)) code = IGGY_FAILED;
+    if (refuses(sink)) code = IGGY_FAILED;
+    if (code == IGGY_OK && sink->inner.consume) {
+        code = sink->inner.consume(id, topic_bytes, topic_len, metadata_bytes, metadata_len,
+                                   messages_bytes, messages_len);
+        if (forgets(sink)) code = IGGY_FAILED;
+    }
     instance_release(&instances, instance);
     return code;
 }
@@ -100,6 +135,8 @@ int32_t iggy_sink_close(uint32_t id) {
     if (!instance) return IGGY_INVALID;
     struct moody_sink *sink = instance->object;
     hang(sink, "close");
+    if (sink->inner.close) sink->inner.close(id);
+    free(sink->mood);
     free(sink->path);
     free(sink->hang_in);
     free(sink->release);

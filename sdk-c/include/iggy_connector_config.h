@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 typedef struct iggy_config {
-    void *root;
+    void *root; /* the cJSON of it, for arrays and tables */
     bool failed;
 } iggy_config;
 

@@ -159,6 +159,13 @@ bool iggy_next_header(iggy_headers *headers, iggy_header *header);
  * False: it is not there, or the headers are broken. */
 bool iggy_find_header(const iggy_message *message, const char *key, iggy_header_field *value);
 
+/* ---- Bytes as text -------------------------------------------------------- */
+
+bool iggy_is_utf8(iggy_bytes bytes);
+
+/* Base64 with padding. It ends with NUL and is the caller's to free; NULL: no memory. */
+char *iggy_base64(iggy_bytes bytes);
+
 /* ---- What both kinds of plugin are given ---------------------------------- */
 
 typedef struct iggy_open_args {

@@ -37,8 +37,8 @@ static void require(bool holds, const char *what) {
 static void write_record(uint8_t level, const uint8_t *target, size_t target_len,
                          const uint8_t *message, size_t message_len) {
     (void)level;
-    require(iggy_sdk_utf8_valid(target, target_len), "the target of a record is not UTF-8");
-    require(iggy_sdk_utf8_valid(message, message_len), "a record is not UTF-8");
+    require(iggy_is_utf8((iggy_bytes){target, target_len}), "the target of a record is not UTF-8");
+    require(iggy_is_utf8((iggy_bytes){message, message_len}), "a record is not UTF-8");
     pthread_mutex_lock(&mutex);
     iggy_sdk_buffer_append(&records, message, message_len);
     iggy_sdk_buffer_byte(&records, 0);

@@ -267,20 +267,32 @@ void iggy_sdk_put_bytes(struct iggy_buffer *out, const void *data, size_t len) {
     iggy_sdk_buffer_append(out, data, len);
 }
 
-static void put_field(struct iggy_buffer *out, const iggy_header_field *field) {
+static void put_base64(struct iggy_buffer *out, const uint8_t *data, size_t len) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    iggy_sdk_put_uint(out, field->kind);
-    iggy_sdk_put_uint(out, ((size_t)field->len + 2) / 3 * 4);
-    for (size_t i = 0; i < field->len; i += 3) {
-        size_t have = field->len - i < 3 ? field->len - i : 3u;
+    for (size_t i = 0; i < len; i += 3) {
+        size_t have = len - i < 3 ? len - i : 3u;
         uint32_t bits = 0;
-        for (size_t j = 0; j < 3; j++) bits = bits << 8 | (j < have ? field->data[i + j] : 0u);
+        for (size_t j = 0; j < 3; j++) bits = bits << 8 | (j < have ? data[i + j] : 0u);
         char text[4];
         for (size_t j = 0; j < 4; j++) text[j] = digits[bits >> (18 - 6 * j) & 63];
         if (have < 3) text[3] = '=';
         if (have < 2) text[2] = '=';
         iggy_sdk_buffer_append(out, text, sizeof text);
     }
+}
+
+char *iggy_base64(iggy_bytes bytes) {
+    struct iggy_buffer text = {0};
+    put_base64(&text, bytes.data, bytes.len);
+    iggy_sdk_buffer_byte(&text, 0);
+    if (text.failed) iggy_sdk_buffer_free(&text);
+    return (char *)text.data;
+}
+
+static void put_field(struct iggy_buffer *out, const iggy_header_field *field) {
+    iggy_sdk_put_uint(out, field->kind);
+    iggy_sdk_put_uint(out, ((size_t)field->len + 2) / 3 * 4);
+    put_base64(out, field->data, field->len);
 }
 
 static int compare_keys(const iggy_header_field *a, const iggy_header_field *b) {

@@ -30,8 +30,6 @@ uint16_t iggy_sdk_header_size(uint8_t kind);
 uint32_t iggy_sdk_read_header_kind(iggy_reader *reader);
 iggy_headers iggy_sdk_read_headers(iggy_reader reader); /* begins a map */
 
-bool iggy_sdk_utf8_valid(const uint8_t *data, size_t len);
-
 void iggy_sdk_put_uint(struct iggy_buffer *out, uint64_t value);
 void iggy_sdk_put_u128(struct iggy_buffer *out, iggy_u128 value);
 void iggy_sdk_put_bytes(struct iggy_buffer *out, const void *data, size_t len);

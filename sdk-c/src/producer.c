@@ -65,7 +65,7 @@ static const char *fault_of_field(const iggy_header_field *field) {
     if (field->len == 0) return "a header's key or value is empty";
     if (field->len > IGGY_MAX_HEADER_BYTES) return "a header's key or value is over 255 bytes";
     if (size && field->len != size) return "a header's value has not the size of its kind";
-    if (field->kind == IGGY_HEADER_STRING && !iggy_sdk_utf8_valid(field->data, field->len)) {
+    if (field->kind == IGGY_HEADER_STRING && !iggy_is_utf8((iggy_bytes){field->data, field->len})) {
         return "a header of kind string is not UTF-8";
     }
     return NULL;

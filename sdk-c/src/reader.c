@@ -69,7 +69,7 @@ iggy_bytes iggy_sdk_read_bytes(iggy_reader *reader) {
 
 iggy_bytes iggy_sdk_read_text(iggy_reader *reader) {
     iggy_bytes text = iggy_sdk_read_bytes(reader);
-    if (iggy_sdk_utf8_valid(text.data, text.len)) return text;
+    if (iggy_is_utf8(text)) return text;
     reader->failed = true;
     return (iggy_bytes){text.data, 0};
 }
@@ -112,12 +112,12 @@ static size_t utf8_sequence(const uint8_t *at, size_t len) {
     return size;
 }
 
-bool iggy_sdk_utf8_valid(const uint8_t *data, size_t len) {
-    while (len > 0) {
-        size_t size = utf8_sequence(data, len);
+bool iggy_is_utf8(iggy_bytes bytes) {
+    while (bytes.len > 0) {
+        size_t size = utf8_sequence(bytes.data, bytes.len);
         if (size == 0) return false;
-        data += size;
-        len -= size;
+        bytes.data += size;
+        bytes.len -= size;
     }
     return true;
 }

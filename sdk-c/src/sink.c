@@ -18,7 +18,7 @@ int32_t iggy_sdk_sink_open(const iggy_sink_plugin *plugin, uint32_t id, iggy_byt
     iggy_sdk_log_install(plugin->name, log);
     int32_t code = iggy_sdk_instance_reserve(&instances, id, &instance);
     if (code != IGGY_OK) return code;
-    if (iggy_sdk_utf8_valid(config.data, config.len)) {
+    if (iggy_is_utf8(config)) {
         iggy_open_args args = {id, config, {NULL, 0}};
         code = iggy_sdk_code(plugin->open(&args, &object));
     } else {

@@ -268,7 +268,7 @@ static void free_source(struct source *source) {
 
 static int32_t open_source(const iggy_source_plugin *plugin, const iggy_open_args *args,
                            struct source **result) {
-    if (!iggy_sdk_utf8_valid(args->config.data, args->config.len)) {
+    if (!iggy_is_utf8(args->config)) {
         iggy_log(IGGY_LOG_ERROR, "plugin_config is not UTF-8");
         return IGGY_INVALID;
     }

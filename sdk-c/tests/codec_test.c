@@ -203,10 +203,10 @@ static void utf8_is_what_the_standard_says(void) {
                                       "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82",
                                       "\xe2\x82\xc0"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        CHECK(iggy_sdk_utf8_valid((const uint8_t *)good[i], strlen(good[i])));
+        CHECK(iggy_is_utf8((iggy_bytes){(const uint8_t *)good[i], strlen(good[i])}));
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        CHECK(!iggy_sdk_utf8_valid((const uint8_t *)bad[i], strlen(bad[i])));
+        CHECK(!iggy_is_utf8((iggy_bytes){(const uint8_t *)bad[i], strlen(bad[i])}));
     }
 }
 
@@ -282,7 +282,7 @@ static void log_filter_is_that_of_rust_log(void) {
 static size_t shown;
 static void keep_length(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message, size_t len) {
     CHECK(level == IGGY_LOG_ERROR && target_len == 4 && memcmp(target, "test", 4) == 0);
-    CHECK(iggy_sdk_utf8_valid(message, len));
+    CHECK(iggy_is_utf8((iggy_bytes){message, len}));
     shown = len;
 }
 

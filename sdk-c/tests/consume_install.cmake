@@ -18,16 +18,27 @@ run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR}
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --output-on-failure)
 
-find_program(PKG_CONFIG pkg-config)
-if(PKG_CONFIG)
-  file(GLOB_RECURSE pc ${prefix}/*.pc)
-  get_filename_component(folder ${pc} DIRECTORY)
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder}
-    ${PKG_CONFIG} --cflags --libs iggy-connector-sdk
+# cc_with(<part> <argument>...): the compiler with what the part's .pc file says
+function(cc_with part)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder}:$ENV{PKG_CONFIG_PATH}
+    ${PKG_CONFIG} --cflags --libs iggy-connector-${part}
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${FLAGS} ${flags}")
-  run(${CC} -std=c99 -Werror -fPIC -shared -fvisibility=hidden -o ${WORK}/libupper_sink.so
-    ${DOC}/upper_sink.c ${flags})
+  run(${CC} -std=c99 -Werror ${ARGN} ${flags})
+endfunction()
+
+find_program(PKG_CONFIG pkg-config)
+if(PKG_CONFIG)
+  file(GLOB_RECURSE files ${prefix}/*.pc)
+  list(GET files 0 folder)
+  get_filename_component(folder ${folder} DIRECTORY)
+  cc_with(sdk -fPIC -shared -fvisibility=hidden -o ${WORK}/libupper_sink.so ${DOC}/upper_sink.c)
+  foreach(part IN ITEMS config json state)
+    if(EXISTS ${folder}/iggy-connector-${part}.pc)
+      cc_with(${part} -o ${WORK}/${part} ${CONSUMER}/${part}.c)
+      run(${WORK}/${part})
+    endif()
+  endforeach()
 else()
-  message(STATUS "pkg-config is not installed: its file is not tried")
+  message(STATUS "pkg-config is not installed: its files are not tried")
 endif()

@@ -80,7 +80,8 @@ func BenchmarkCodecs(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		message := NewMessage(wire.SchemaJSON, []byte(c.text), nil)
+		text := []byte(c.text)
+		message := NewMessage(wire.SchemaJSON, text, nil)
 		encoded, err := codec.Encode(message)
 		if err != nil {
 			b.Fatal(err)
@@ -98,7 +99,7 @@ func BenchmarkCodecs(b *testing.B) {
 		b.Run(name+"/encode", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				m.reset([]byte(c.text), nil, false)
+				m.reset(text, nil, false)
 				m.schema = wire.SchemaJSON
 				if _, err := codec.Encode(&m); err != nil {
 					b.Fatal(err)

@@ -31,7 +31,7 @@ type Message struct {
 	arena []byte
 	used  int // by this message, also where the arena was too small
 
-	parts   splitter             // of the payload, for encoders
+	parts   splitter             // of the payload, for encoders and decoders
 	builder *flatbuffers.Builder // of FlatBuffers, when there are any
 }
 

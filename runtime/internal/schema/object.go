@@ -153,12 +153,12 @@ func scanMembers(dst []Member, b []byte, i int) (members []Member, end int, seen
 		return dst, i + 1, 0
 	}
 	for {
-		key, word := scanKey(b, i)
-		if key < 0 {
+		key, colon, word := scanKey(b, i)
+		if colon < 0 {
 			return dst, -1, 0
 		}
 		seen |= word
-		value := scanColon(b, key)
+		value := scanColon(b, colon)
 		if value < 0 {
 			return dst, -1, 0
 		}
@@ -167,8 +167,7 @@ func scanMembers(dst []Member, b []byte, i int) (members []Member, end int, seen
 			return dst, -1, 0
 		}
 		seen |= word
-		text := b[i:key:key]
-		dst = append(dst, Member{Key: Unescape(text), Value: b[value:end:end], text: text})
+		dst = append(dst, Member{Key: key, Value: b[value:end:end], text: b[i:colon:colon]})
 		i = skip(b, end)
 		switch at(b, i) {
 		case ',':
@@ -202,11 +201,13 @@ func appendElements(dst [][]byte, text []byte) [][]byte {
 	return dst
 }
 
-// splitter splits nested containers for an encoder without a buffer for each of them: the
-// parts of an inner one lie behind those of the outer, and are dropped before them.
+// splitter holds the parts of nested containers, of JSON for an encoder and of protobuf for a
+// decoder, without a buffer for each of them: the parts of an inner one lie behind those of the
+// outer, and are dropped before them.
 type splitter struct {
 	members  []Member
 	elements [][]byte
+	fields   []occurrence
 }
 
 // object returns the members of a valid JSON object, to be dropped after use.
@@ -225,12 +226,22 @@ func (s *splitter) array(text []byte) [][]byte {
 	return s.elements[start:]
 }
 
+// blank returns n places for elements, to be dropped after use.
+func (s *splitter) blank(n int) [][]byte {
+	start := len(s.elements)
+	s.elements = slices.Grow(s.elements, n)[:start+n]
+	clear(s.elements[start:])
+	return s.elements[start : start+n : start+n]
+}
+
 func (s *splitter) dropElements(n int) { s.elements = s.elements[:len(s.elements)-n] }
+
+func (s *splitter) dropFields(n int) { s.fields = s.fields[:len(s.fields)-n] }
 
 // recycle gives back what a single large message has blown up.
 func (s *splitter) recycle() {
 	const most = 1 << 14
-	if cap(s.members) > most || cap(s.elements) > most {
+	if max(cap(s.members), cap(s.elements), cap(s.fields)) > most {
 		*s = splitter{}
 	}
 }

@@ -77,7 +77,7 @@ func (p *protoCodec) Decode(m *Message) error {
 	body := m.Bytes()
 	switch {
 	case p.Strict: // an empty message is one with every field at its default
-		text, err := p.message.print(m.Scratch(), body, p.PreserveUnknown)
+		text, err := p.message.print(m.Scratch(), body, p.PreserveUnknown, &m.parts)
 		if err != nil {
 			return &Error{CodeCannotDecode, fmt.Sprintf("%s: %v", p.message.descriptor.FullName(), err)}
 		}
@@ -86,7 +86,7 @@ func (p *protoCodec) Decode(m *Message) error {
 	case len(body) == 0:
 		return errEmptyProto
 	case p.message != nil:
-		if text, err := p.message.print(m.Scratch(), body, p.PreserveUnknown); err == nil {
+		if text, err := p.message.print(m.Scratch(), body, p.PreserveUnknown, &m.parts); err == nil {
 			p.setDecoded(m, text)
 			return nil
 		}
@@ -110,8 +110,8 @@ func (p *protoCodec) setDecoded(m *Message, text []byte) {
 }
 
 // print appends the message in body as JSON.
-func (m *protoMessage) print(dst, body []byte, unknown bool) ([]byte, error) {
-	p := protoPrinter{dst: dst, unknown: unknown}
+func (m *protoMessage) print(dst, body []byte, unknown bool, parts *splitter) ([]byte, error) {
+	p := protoPrinter{dst: dst, unknown: unknown, parts: parts}
 	p.message(m, body)
 	return p.dst, p.err
 }

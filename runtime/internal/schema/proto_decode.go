@@ -27,6 +27,7 @@ type protoPrinter struct {
 	dst     []byte
 	unknown bool // print fields that are not in the schema, too
 	depth   int
+	parts   *splitter
 	err     error
 }
 
@@ -63,8 +64,8 @@ func (p *protoPrinter) message(m *protoMessage, body []byte) {
 }
 
 func (p *protoPrinter) object(m *protoMessage, body []byte) {
-	var few [32]occurrence
-	found := p.occurrences(m, few[:0], body)
+	found := p.occurrences(m, body)
+	defer p.parts.dropFields(len(found))
 	printed := newBitset(len(m.fields))
 	p.dst = append(p.dst, '{')
 	first := len(p.dst)
@@ -94,24 +95,25 @@ func (p *protoPrinter) separate(first int) {
 	}
 }
 
-// occurrences reads the fields of a message. One of another wire type than the schema's
-// counts as unknown.
-func (p *protoPrinter) occurrences(m *protoMessage, found []occurrence, body []byte) []occurrence {
+// occurrences reads the fields of a message, to be dropped after use. One of another wire type
+// than the schema's counts as unknown.
+func (p *protoPrinter) occurrences(m *protoMessage, body []byte) []occurrence {
+	start := len(p.parts.fields)
 	for len(body) > 0 {
 		o, n := consumeField(body)
 		if n < 0 {
 			p.fail(errProtoMalformed)
-			return nil
+			break
 		}
 		body = body[n:]
-		if f := m.byNumber[o.number]; f != nil && f.accepts(o.wire) {
+		if f := m.numbered(o.number); f != nil && f.accepts(o.wire) {
 			o.field = f
 		}
 		if o.field != nil || p.unknown {
-			found = append(found, o)
+			p.parts.fields = append(p.parts.fields, o)
 		}
 	}
-	return found
+	return p.parts.fields[start:]
 }
 
 func (f *protoField) accepts(wire protowire.Type) bool {
@@ -282,11 +284,12 @@ func (p *protoPrinter) entries(f *protoField, found []occurrence, style ProtoSty
 		if found[i].field != f {
 			continue
 		}
-		parts := p.occurrences(f.message, nil, found[i].value)
+		parts := p.occurrences(f.message, found[i].value)
 		e := entry{last(key, parts), merged(value, parts)}
 		if value.message == nil {
 			e.value = last(value, parts)
 		}
+		p.parts.dropFields(len(parts))
 		name := string(p.detached(func() { p.mapKey(key, e.key, style) }))
 		if at, ok := byKey[name]; ok {
 			entries[at].value = e.value
@@ -396,7 +399,9 @@ func (p *protoPrinter) number(f *protoField, bits uint64, style ProtoStyle) {
 func (p *protoPrinter) integer64(kind protoreflect.Kind, bits uint64, style ProtoStyle) {
 	if style == ProtoCanonical {
 		p.dst = append(p.dst, '"')
-		defer func() { p.dst = append(p.dst, '"') }()
+		p.integer64(kind, bits, ProtoPlain)
+		p.dst = append(p.dst, '"')
+		return
 	}
 	switch kind {
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
@@ -409,8 +414,8 @@ func (p *protoPrinter) integer64(kind protoreflect.Kind, bits uint64, style Prot
 }
 
 func (p *protoPrinter) enum(f *protoField, number int32) {
-	if v := f.enum.Values().ByNumber(protoreflect.EnumNumber(number)); v != nil {
-		p.dst = AppendString(p.dst, []byte(v.Name()))
+	if name, ok := f.enum.names[number]; ok {
+		p.dst = append(p.dst, name...)
 	} else {
 		p.dst = strconv.AppendInt(p.dst, int64(number), 10)
 	}

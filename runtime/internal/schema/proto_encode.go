@@ -6,6 +6,7 @@ package schema
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -43,14 +44,16 @@ func (e *protoEncoder) message(m *protoMessage, text []byte) error {
 }
 
 func (e *protoEncoder) members(m *protoMessage, text []byte) error {
-	var few [32][]byte
-	values := few[:]
-	if len(m.fields) > len(few) {
-		values = make([][]byte, len(m.fields))
-	}
-	members := e.parts.object(text)
+	values := e.parts.blank(len(m.fields))
+	defer e.parts.dropElements(len(values))
+	members, next := e.parts.object(text), 0
 	for i := range members {
-		if f := m.byName[string(members[i].Key)]; f != nil && values[f.index] == nil {
+		f := m.named(members[i].Key, next)
+		if f == nil {
+			continue
+		}
+		next = f.index + 1
+		if values[f.index] == nil {
 			values[f.index] = members[i].Value
 		}
 	}
@@ -95,7 +98,10 @@ func (e *protoEncoder) list(f *protoField, text []byte, style ProtoStyle) error 
 	defer e.parts.dropElements(len(elements))
 	if f.packed && len(elements) > 0 {
 		e.dst = protowire.AppendTag(e.dst, f.number, protowire.BytesType)
-		return e.delimited(func() error { return e.values(f, elements, style) })
+		start := e.open()
+		err := e.values(f, elements, style)
+		e.close(start)
+		return err
 	}
 	for _, element := range elements {
 		if err := e.tagged(f, element, style); err != nil {
@@ -123,17 +129,15 @@ func (e *protoEncoder) entries(f *protoField, text []byte, style ProtoStyle) err
 	members := e.parts.object(text)
 	defer e.parts.dropMembers(len(members))
 	for i := range members {
-		member := &members[i]
-		e.dst = protowire.AppendTag(e.dst, f.number, protowire.BytesType)
-		err := e.delimited(func() error {
-			if err := e.tagged(key, keyText(key, member), style); err != nil {
-				return err
-			}
-			return e.tagged(value, member.Value, style)
-		})
-		if err != nil {
+		e.dst = append(e.dst, f.tag...)
+		start := e.open()
+		if err := e.tagged(key, keyText(key, &members[i]), style); err != nil {
 			return err
 		}
+		if err := e.tagged(value, members[i].Value, style); err != nil {
+			return err
+		}
+		e.close(start)
 	}
 	return nil
 }
@@ -146,23 +150,30 @@ func keyText(f *protoField, m *Member) []byte {
 	return m.text
 }
 
-// delimited appends what content appends, with its length in front.
-func (e *protoEncoder) delimited(content func() error) error {
-	start := len(e.dst)
-	if err := content(); err != nil {
-		return err
+// open begins content that has its length in front, and returns where it starts. A byte is kept
+// for the length, which is enough for most.
+func (e *protoEncoder) open() (start int) {
+	e.dst = append(e.dst, 0)
+	return len(e.dst)
+}
+
+// close ends the content that starts there.
+func (e *protoEncoder) close(start int) {
+	size := len(e.dst) - start
+	if size < 0x80 {
+		e.dst[start-1] = byte(size)
+		return
 	}
-	var length [10]byte
-	n := len(protowire.AppendVarint(length[:0], uint64(len(e.dst)-start)))
-	e.dst = append(e.dst, length[:n]...)
-	copy(e.dst[start+n:], e.dst[start:len(e.dst)-n])
-	copy(e.dst[start:], length[:n])
-	return nil
+	var length [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(length[:], uint64(size))
+	e.dst = append(e.dst, length[1:n]...)
+	copy(e.dst[start-1+n:], e.dst[start:start+size])
+	copy(e.dst[start-1:], length[:n])
 }
 
 // tagged appends one value with its tag.
 func (e *protoEncoder) tagged(f *protoField, text []byte, style ProtoStyle) error {
-	e.dst = protowire.AppendTag(e.dst, f.number, f.wire)
+	e.dst = append(e.dst, f.tag...)
 	return e.value(f, text, style)
 }
 
@@ -205,7 +216,10 @@ func (e *protoEncoder) append(wire protowire.Type, bits uint64) {
 // already and in base64.
 func (e *protoEncoder) nested(m *protoMessage, text []byte) error {
 	if text[0] != '"' || m.wellKnown || m.style == ProtoCanonical {
-		return e.delimited(func() error { return e.message(m, text) })
+		start := e.open()
+		err := e.message(m, text)
+		e.close(start)
+		return err
 	}
 	content, err := parseBase64(text)
 	e.dst = protowire.AppendBytes(e.dst, content)
@@ -280,18 +294,18 @@ func (f *protoField) parseEnum(text []byte, style ProtoStyle) (uint64, error) {
 	if text[0] != '"' {
 		return parseInteger(text, integers[protoreflect.Int32Kind], style)
 	}
-	if v := f.enum.Values().ByName(protoreflect.Name(Unescape(text))); v != nil {
-		return uint64(v.Number()), nil
+	if v, ok := f.enum.values[string(Unescape(text))]; ok {
+		return uint64(v), nil
 	}
-	return 0, unfit(text, "a value of "+string(f.enum.Name()))
+	return 0, unfit(text, "a value of "+f.enum.name)
 }
 
 func parseFloat(text []byte, width int) (float64, error) {
 	if text[0] == '"' {
-		text = Unescape(text)
-	}
-	if len(text) == 0 || strings.ContainsAny(string(text), "xX_ ") {
-		return 0, unfit(text, "a number")
+		// strconv reads more than numbers have in JSON.
+		if text = Unescape(text); len(text) == 0 || strings.ContainsAny(string(text), "xX_ ") {
+			return 0, unfit(text, "a number")
+		}
 	}
 	v, err := strconv.ParseFloat(string(text), width)
 	if err != nil {

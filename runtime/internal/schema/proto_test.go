@@ -54,7 +54,7 @@ func TestProtoRecordAgreesWithTheOfficialLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := m.print(nil, encoded, false)
+	printed, err := m.print(nil, encoded, false, new(splitter))
 	if err != nil || !ValidJSON(printed) {
 		t.Fatalf("%s, %v", printed, err)
 	}
@@ -85,9 +85,21 @@ func TestProtoGroupsAreGroups(t *testing.T) {
 	if err := proto.Unmarshal(e.dst, want); err != nil {
 		t.Fatal(err)
 	}
-	printed, err := m.print(nil, e.dst, false)
+	printed, err := m.print(nil, e.dst, false, new(splitter))
 	if err != nil || string(printed) != string(text) {
 		t.Fatalf("%s, %v, want %s", printed, err, text)
+	}
+}
+
+// Given two fields with one name in JSON, which the older syntax allows, when it is read,
+// then it is the field that the schema calls so, wherever it stands.
+func TestProtoNameOfTheSchemaComesFirst(t *testing.T) {
+	m := protoType(t, "legacy.proto", "legacy.v1.Clash", ProtoCanonical)
+	for text, want := range map[string]string{`{"fooBar":5}`: "1005", `{"foo_bar":6,"fooBar":5}`: "08061005", `{"fooBar":5,"foo_bar":6}`: "08061005"} {
+		e := protoEncoder{parts: new(splitter)}
+		if err := e.message(m, []byte(text)); err != nil || hex.EncodeToString(e.dst) != want {
+			t.Errorf("%s: %x, %v, want %s", text, e.dst, err, want)
+		}
 	}
 }
 
@@ -116,7 +128,7 @@ func TestProtoReadsUnusualEncodings(t *testing.T) {
 		"enum out of range":           {join(tag(16, 0), []byte{9}), `{"color":9}`},
 		"nothing":                     {nil, `{}`},
 	} {
-		got, err := m.print(nil, c.body, false)
+		got, err := m.print(nil, c.body, false, new(splitter))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %s, %v, want %s", name, got, err, c.want)
 		}
@@ -187,7 +199,7 @@ func TestHostileProtoIsAnError(t *testing.T) {
 		"malformed within a map":   protowire.AppendString(protowire.AppendTag(nil, 23, protowire.BytesType), "\x0a\x05k"),
 		"malformed within a child": protowire.AppendString(protowire.AppendTag(nil, 30, protowire.BytesType), "\x0a"),
 	} {
-		if got, err := m.print(nil, body, true); err == nil {
+		if got, err := m.print(nil, body, true, new(splitter)); err == nil {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -257,7 +269,7 @@ func FuzzProto(f *testing.F) {
 	}
 	f.Add(encoded)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		text, err := m.print(nil, body, false)
+		text, err := m.print(nil, body, false, new(splitter))
 		if err != nil {
 			return
 		}
@@ -297,7 +309,7 @@ func TestRandomProtoRecordsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		printed, err := m.print(nil, encoded, false)
+		printed, err := m.print(nil, encoded, false, new(splitter))
 		if err != nil || !proto.Equal(official(t, m, printed), want) {
 			t.Fatalf("%s is read as %s, %v", text, printed, err)
 		}

@@ -32,10 +32,29 @@ const (
 type protoMessage struct {
 	*protoSchema
 	descriptor protoreflect.MessageDescriptor
-	fields     []*protoField // in the order of the schema
-	byNumber   map[protowire.Number]*protoField
-	byName     map[string]*protoField // by both names
-	wellKnown  bool                   // has a JSON form of its own
+	fields     []*protoField                    // in the order of the schema
+	low        [32]*protoField                  // by number, those most often used
+	byNumber   map[protowire.Number]*protoField // all
+	byName     map[string]*protoField           // by both names
+	clash      bool                             // a name of one field is a name of another
+	wellKnown  bool                             // has a JSON form of its own
+}
+
+// numbered returns the field of that number, nil when the schema has none.
+func (m *protoMessage) numbered(n protowire.Number) *protoField {
+	if n >= 0 && int(n) < len(m.low) {
+		return m.low[n]
+	}
+	return m.byNumber[n]
+}
+
+// named returns the field of that name, nil when the schema has none. It looks at the field of
+// index guess first: members mostly stand in the order of the schema.
+func (m *protoMessage) named(name []byte, guess int) *protoField {
+	if guess < len(m.fields) && !m.clash && string(name) == m.fields[guess].name {
+		return m.fields[guess]
+	}
+	return m.byName[string(name)]
 }
 
 // protoSchema is what the messages of a schema share.
@@ -43,6 +62,14 @@ type protoSchema struct {
 	style    ProtoStyle
 	types    *dynamicpb.Types // what an Any may hold
 	messages map[protoreflect.FullName]*protoMessage
+	enums    map[protoreflect.FullName]*protoEnum
+}
+
+// protoEnum is an enumeration prepared for the data path.
+type protoEnum struct {
+	name   string
+	values map[string]int32
+	names  map[int32][]byte // as JSON strings
 }
 
 type protoField struct {
@@ -54,9 +81,11 @@ type protoField struct {
 	packed   bool
 	entries  bool          // of a map: repeated, and message is the entry
 	message  *protoMessage // of messages, groups and map entries
-	enum     protoreflect.EnumDescriptor
+	enum     *protoEnum
 	oneof    protoreflect.OneofDescriptor
-	key      []byte // the key in JSON, with its quotes and the colon
+	name     string // in JSON
+	key      []byte // the same with its quotes and the colon
+	tag      []byte // in front of one value
 }
 
 // newProtoMessage loads a message type and all that it contains.
@@ -65,7 +94,12 @@ func newProtoMessage(source *ProtoSource, style ProtoStyle) (*protoMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &protoSchema{style: style, types: dynamicpb.NewTypes(files), messages: make(map[protoreflect.FullName]*protoMessage)}
+	s := &protoSchema{
+		style:    style,
+		types:    dynamicpb.NewTypes(files),
+		messages: make(map[protoreflect.FullName]*protoMessage),
+		enums:    make(map[protoreflect.FullName]*protoEnum),
+	}
 	return s.message(descriptor), nil
 }
 
@@ -86,12 +120,22 @@ func (s *protoSchema) message(d protoreflect.MessageDescriptor) *protoMessage {
 		f := s.field(d.Fields().Get(i))
 		m.fields = append(m.fields, f)
 		m.byNumber[f.number] = f
-		m.byName[d.Fields().Get(i).JSONName()] = f
+		if int(f.number) < len(m.low) {
+			m.low[f.number] = f
+		}
+		m.addName(d.Fields().Get(i).JSONName(), f)
 	}
 	for i, f := range m.fields { // the names of the schema come first where both kinds clash
-		m.byName[string(d.Fields().Get(i).Name())] = f
+		m.addName(string(d.Fields().Get(i).Name()), f)
 	}
 	return m
+}
+
+func (m *protoMessage) addName(name string, f *protoField) {
+	if other, ok := m.byName[name]; ok && other != f {
+		m.clash = true
+	}
+	m.byName[name] = f
 }
 
 func (s *protoSchema) field(d protoreflect.FieldDescriptor) *protoField {
@@ -107,8 +151,9 @@ func (s *protoSchema) field(d protoreflect.FieldDescriptor) *protoField {
 		repeated: d.IsList() || d.IsMap(),
 		packed:   d.IsPacked(),
 		entries:  d.IsMap(),
-		enum:     d.Enum(),
+		name:     name,
 		key:      append(AppendString(nil, []byte(name)), ':'),
+		tag:      protowire.AppendTag(nil, d.Number(), wireTypes[d.Kind()]),
 	}
 	if oneof := d.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
 		f.oneof = oneof
@@ -116,7 +161,26 @@ func (s *protoSchema) field(d protoreflect.FieldDescriptor) *protoField {
 	if d.Message() != nil {
 		f.message = s.message(d.Message())
 	}
+	if d.Enum() != nil {
+		f.enum = s.enum(d.Enum())
+	}
 	return f
+}
+
+func (s *protoSchema) enum(d protoreflect.EnumDescriptor) *protoEnum {
+	if e, ok := s.enums[d.FullName()]; ok {
+		return e
+	}
+	e := &protoEnum{name: string(d.Name()), values: make(map[string]int32), names: make(map[int32][]byte)}
+	s.enums[d.FullName()] = e
+	for i := range d.Values().Len() {
+		name, number := string(d.Values().Get(i).Name()), int32(d.Values().Get(i).Number())
+		e.values[name] = number
+		if e.names[number] == nil { // of names for one number the first is printed
+			e.names[number] = AppendString(nil, []byte(name))
+		}
+	}
+	return e
 }
 
 var wireTypes = map[protoreflect.Kind]protowire.Type{

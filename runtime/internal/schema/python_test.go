@@ -60,7 +60,7 @@ func TestProtoAgreesWithPython(t *testing.T) {
 	if !proto.Equal(official(t, m, bytes.TrimSpace(printed)), want) {
 		t.Errorf("Python reads %s", printed)
 	}
-	back, err := m.print(nil, readFile(t, filepath.Join(folder, "back.bin")), false)
+	back, err := m.print(nil, readFile(t, filepath.Join(folder, "back.bin")), false, new(splitter))
 	if err != nil || !proto.Equal(official(t, m, back), want) {
 		t.Errorf("what Python writes is read as %s, %v", back, err)
 	}

@@ -125,12 +125,20 @@ func scanValue(b []byte, i int) (end int, seen uint64) {
 // closing is the distance from an opening bracket to its closing one, [ to ] and { to }.
 const closing = 2
 
-// scanKey walks over a key, its quotes included.
-func scanKey(b []byte, i int) (end int, seen uint64) {
+// scanKey walks over a key, its quotes included, and returns it unescaped, too.
+func scanKey(b []byte, i int) (key []byte, end int, seen uint64) {
 	if at(b, i) != '"' {
-		return -1, 0
+		return nil, -1, 0
 	}
-	return scanLongString(b, i+1)
+	end, seen = scanWord(b, i+1)
+	if at(b, end) == '"' { // a word, as most are
+		return b[i+1 : end : end], end + 1, seen
+	}
+	end, more := scanLongString(b, end)
+	if end < 0 {
+		return nil, -1, 0
+	}
+	return Unescape(b[i:end:end]), end, seen | more
 }
 
 // scanColon walks over the colon behind a key and the space around it.

@@ -162,4 +162,10 @@ func compacted(m *Message) []byte {
 }
 
 // trimmed returns valid JSON without the space around it.
-func trimmed(text []byte) []byte { return bytes.Trim(text, " \t\r\n") }
+func trimmed(text []byte) []byte {
+	end := len(text)
+	for end > 0 && text[end-1] <= ' ' {
+		end--
+	}
+	return text[skipSpace(text[:end], 0):end]
+}

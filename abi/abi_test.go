@@ -2,7 +2,6 @@
 // license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package abi keeps the plugin contract, connector.h, from changing by accident.
 package abi
 
 import (

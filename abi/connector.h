@@ -67,7 +67,7 @@
  *     the environment, the working directory, the locale or the umask, must not
  *     call exit(), and must not embed a Go runtime (unless the host runs it in
  *     a process of its own). Its constructors should do nothing. It exports the
- *     names below and nothing else.
+ *     names below and nothing else, and needs no newer C library than the host.
  */
 #ifndef IGGY_CONNECTOR_H
 #define IGGY_CONNECTOR_H

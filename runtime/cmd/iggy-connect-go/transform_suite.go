@@ -11,8 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,6 +24,7 @@ import (
 type suite struct {
 	Connector  string            `json:"connector"` // the file whose transforms are tested, seen from the suite
 	Transforms json.RawMessage   `json:"transforms"`
+	Stream     json.RawMessage   `json:"stream"`
 	Cases      []json.RawMessage `json:"cases"`
 }
 
@@ -33,12 +32,14 @@ type suite struct {
 type transformCase struct {
 	Name       string          `json:"name"`
 	Transforms json.RawMessage `json:"transforms"` // in place of those of the suite
+	Stream     json.RawMessage `json:"stream"`     // likewise
 	Message    caseMessage     `json:"message"`
 	Expect     expectation     `json:"expect"`
 
-	file  string
-	line  int
-	chain *transform.Chain
+	file   string
+	line   int
+	chain  *transform.Chain
+	stream testStream
 }
 
 // caseMessage is a message as a suite writes it.
@@ -70,7 +71,7 @@ func loadSuite(file string, environ config.Environment) ([]transformCase, error)
 	if len(s.Cases) == 0 {
 		return nil, fmt.Errorf("%s: there are no cases", file)
 	}
-	entries, err := s.entries(file, environ)
+	setting, err := s.setting(file, document, environ)
 	if err != nil {
 		return nil, err
 	}
@@ -78,76 +79,26 @@ func loadSuite(file string, environ config.Environment) ([]transformCase, error)
 	cases := make([]transformCase, len(s.Cases))
 	for i, value := range listed.Data.([]config.Value) {
 		cases[i].file, cases[i].line = file, value.Line
-		if err := cases[i].load(value, entries); err != nil {
+		if err := cases[i].load(value, setting); err != nil {
 			return nil, fmt.Errorf("%s:%d: cases[%d]: %w", file, value.Line, i, err)
 		}
 	}
 	return cases, nil
 }
 
-// entries are the transforms of the suite.
-func (s *suite) entries(file string, environ config.Environment) ([]transform.Entry, error) {
-	if s.Connector == "" {
-		entries, err := transformEntries(s.Transforms)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		return entries, nil
-	}
-	if s.Transforms != nil {
-		return nil, fmt.Errorf("%s: give either connector or transforms", file)
-	}
-	path := s.Connector
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(file), path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: connector: %w", file, err)
-	}
-	connector := config.ParseConnector(path, data)
-	connector.Bind(environ)
-	if err := connector.Err(); err != nil {
-		return nil, err
-	}
-	var entries []transform.Entry
-	for _, t := range connector.Common().Transforms {
-		entries = append(entries, transform.Entry{Type: t.Type, Config: t.Config})
-	}
-	return entries, nil
-}
-
-// transformEntries reads a table of transforms and keeps its order.
-func transformEntries(table json.RawMessage) ([]transform.Entry, error) {
-	if table == nil {
-		return nil, nil
-	}
-	value, err := config.ParseJSON(table)
-	if err != nil {
-		return nil, err
-	}
-	members, ok := value.Data.(*config.Table)
-	if !ok {
-		return nil, errors.New("transforms: expected a table")
-	}
-	var entries []transform.Entry
-	for _, name := range members.Names() {
-		entry, _ := members.Get(name)
-		text, _ := entry.MarshalJSON() // never fails
-		entries = append(entries, transform.Entry{Type: name, Config: text})
-	}
-	return entries, nil
-}
-
-func (c *transformCase) load(value config.Value, entries []transform.Entry) error {
+func (c *transformCase) load(value config.Value, set setting) error {
 	err := decodeStrictly(value, c)
 	if err != nil {
 		return err
 	}
 	if c.Transforms != nil {
-		if entries, err = transformEntries(c.Transforms); err != nil {
+		if set.entries, err = transformEntries(c.Transforms); err != nil {
 			return err
 		}
+	}
+	c.stream = set.stream
+	if err := c.stream.configure(c.file, value); err != nil {
+		return err
 	}
 	if !c.Message.hasPayload() {
 		return errors.New("message: payload is missing")
@@ -155,16 +106,16 @@ func (c *transformCase) load(value config.Value, entries []transform.Entry) erro
 	if c.Expect.Filtered == (c.Expect.Error != "" || c.Expect.hasPayload()) {
 		return errors.New("expect: needs one of payload, filtered and error")
 	}
-	c.chain, err = transform.Build(entries)
+	c.chain, err = transform.Build(set.entries)
 	return err
 }
 
 func (m *caseMessage) hasPayload() bool { return m.Payload != nil || m.PayloadBase64 != nil }
 
-// kind is the schema of the message, json when none is named.
-func (m *caseMessage) kind() (wire.Schema, error) {
+// kind is the schema of the message, another when none is named.
+func (m *caseMessage) kind(absent wire.Schema) (wire.Schema, error) {
 	if m.Schema == "" {
-		return wire.SchemaJSON, nil
+		return absent, nil
 	}
 	return wire.ParseSchema(m.Schema)
 }
@@ -174,11 +125,14 @@ func (m *caseMessage) bytes() ([]byte, error) {
 	if m.PayloadBase64 != nil {
 		return base64.StdEncoding.DecodeString(*m.PayloadBase64)
 	}
-	var text string
-	if json.Unmarshal(m.Payload, &text) == nil {
+	if text, ok := m.text(); ok {
 		return []byte(text), nil
 	}
 	return m.Payload, nil
+}
+
+func (m *caseMessage) text() (text string, ok bool) {
+	return text, m.Payload != nil && json.Unmarshal(m.Payload, &text) == nil
 }
 
 func (m *caseMessage) headers() ([]wire.Header, error) {
@@ -228,23 +182,23 @@ func (c *transformCase) run() caseResult {
 
 // got takes the message through decoder and transforms, as a sink does.
 func (c *transformCase) got() outcome {
-	kind, err := c.Message.kind()
+	kind, err := c.Message.kind(c.stream.schema)
 	if err != nil {
 		return outcome{Error: err.Error()}
 	}
-	payload, err := c.Message.bytes()
+	stream, err := c.stream.of(kind)
 	if err != nil {
-		return outcome{Error: "payload_base64: " + err.Error()}
+		return outcome{Error: err.Error()}
+	}
+	payload, err := stream.payload(&c.Message)
+	if err != nil {
+		return outcome{Error: "payload: " + err.Error()}
 	}
 	headers, err := c.Message.headers()
 	if err != nil {
 		return outcome{Error: err.Error()}
 	}
-	decoder, err := schema.NewDecoder(schema.Config{Schema: kind})
-	if err != nil {
-		return outcome{Error: err.Error()}
-	}
-	result, err := schema.NewSinkPipeline(decoder, c.chain).Process(payload, headers)
+	result, err := schema.NewSinkPipeline(stream.codec, c.chain).Process(payload, headers)
 	switch {
 	case err != nil:
 		return outcome{Error: err.Error()}
@@ -259,7 +213,7 @@ func (e *expectation) outcome() (outcome, error) {
 	if e.Filtered || e.Error != "" {
 		return outcome{Filtered: e.Filtered, Error: e.Error}, nil
 	}
-	kind, err := e.kind()
+	kind, err := e.kind(wire.SchemaJSON)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -41,9 +41,16 @@ lists cases: a message and what is expected of it.
     message = { payload = { id = 2, test = true } }
     expect = { filtered = true }                    # or error = "part of its text"
 
-schema is json where it is absent. A payload that is a string is taken as it stands,
-any other becomes JSON; payload_base64 holds other bytes. ignore = ["at"] excuses
-members that differ from run to run: they must be there, with any value.`,
+Messages are read as those of the connector's first stream, or of a [stream] table of
+the file or a case, which has the schema and the options of a [[streams]] entry:
+
+    stream = { schema = "avro", avro_schema_path = "schemas/order.avsc" }
+
+Without either they are JSON; schema = "text" in a message says otherwise. A payload that
+is a string is taken as it stands, any other is JSON, encoded as the stream's schema asks;
+payload_base64 holds other bytes. Headers are compared where some are expected, members
+by value whatever their order. ignore = ["at"] excuses members that differ from run to
+run: they must be there, with any value.`,
 		Args: atLeastOne("FILE"),
 		RunE: func(c *cobra.Command, files []string) error {
 			return testTransforms(c.OutOrStdout(), files, asJSON)

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -125,6 +126,94 @@ expect = { payload = { id = 1 } }
 	mustContain(t, mustRun(t, "transforms", "test", file), "1 passed, 0 failed")
 }
 
+// streamSchemas are the schemas that the tests of the codecs use.
+func streamSchemas(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../internal/schema/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestTransformsTest_given_a_stream_with_a_schema_when_run_should_read_its_messages_by_it(t *testing.T) {
+	file := writeFile(t, t.TempDir(), "cases.toml", strings.ReplaceAll(`
+[transforms.delete_fields]
+enabled = true
+fields = ["name"]
+
+[stream]
+schema = "proto"
+proto_schema_path = "SCHEMAS/legacy.proto"
+proto_include_paths = ["SCHEMAS"]
+proto_message_type = "legacy.v1.Legacy"
+
+[[cases]]
+name = "bytes of the message"
+message = { payload_base64 = "CgFuGgIBAg==" }       # name: "n", numbers: [1, 2]
+expect = { payload = { numbers = [1, 2] } }
+
+[[cases]]
+name = "the message as JSON"
+message = { payload = { name = "n", level = 3 } }
+expect = { payload = { level = 3 } }
+
+[[cases]]
+name = "no message of the schema"
+message = { payload = { name = 1 } }
+expect = { error = "need a string" }
+
+[[cases]]
+name = "no message at all"
+message = { payload = "text" }
+expect = { error = "decode" }
+
+[[cases]]
+name = "another schema"
+message = { schema = "json", payload = { name = "n", other = 1 } }
+expect = { payload = { other = 1 } }
+
+[[cases]]
+name = "avro in place of the suite's"
+stream = { schema = "avro", avro_schema_json = '{"type":"record","name":"R","fields":[{"name":"name","type":"string"},{"name":"at","type":{"type":"int","logicalType":"date"}}]}', avro_logical_types = "rfc3339" }
+message = { payload_base64 = "Am4C" }
+expect = { payload = { at = "1970-01-02" } }
+
+[[cases]]
+name = "flatbuffers in place of the suite's"
+stream = { schema = "flat_buffer", flat_buffer_schema_path = "SCHEMAS/inventory.bfbs" }
+transforms.filter_fields = { enabled = true, keep_fields = ["name", "scores"] }
+message = { payload = { name = "crate", int_value = 7, scores = [1, 2] } }
+expect = { payload = { name = "crate", scores = [1, 2] } }
+`, "SCHEMAS", streamSchemas(t)))
+	mustContain(t, mustRun(t, "transforms", "test", file), "7 passed, 0 failed")
+}
+
+func TestTransformsTest_given_a_connector_file_when_named_should_read_messages_as_its_first_stream(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "orders_sink.toml", `
+enabled = true
+name = "orders"
+path = "libnone"
+[[streams]]
+stream = "s"
+topics = ["t"]
+schema = "avro"
+avro_schema_json = '{"type":"record","name":"R","fields":[{"name":"id","type":"int"},{"name":"card","type":"string"}]}'
+[transforms.delete_fields]
+enabled = true
+fields = ["card"]
+`)
+	file := writeFile(t, dir, "cases.toml", `
+connector = "orders_sink.toml"
+[[cases]]
+name = "removes the card number"
+message = { payload_base64 = "AgI0" }
+expect = { payload = { id = 1 } }
+`)
+	mustContain(t, mustRun(t, "transforms", "test", file), "1 passed, 0 failed")
+}
+
 func TestTransformsTest_given_files_that_are_wrong_when_run_should_say_what_and_where(t *testing.T) {
 	const message = "message: {payload: 1}, expect: {payload: 1}"
 	for name, test := range map[string]struct{ file, content, problem string }{
@@ -145,6 +234,10 @@ func TestTransformsTest_given_files_that_are_wrong_when_run_should_say_what_and_
 		"no case":           {"a.yaml", "cases: [1]", "cases[0]: the whole: expected another type than number"},
 		"both":              {"a.yaml", "connector: x\ntransforms: {}\ncases:\n  - {" + message + "}", "either connector or transforms"},
 		"no connector":      {"a.yaml", "connector: nowhere.toml\ncases:\n  - {" + message + "}", "nowhere.toml: no such file"},
+		"unknown option":    {"a.yaml", "stream: {schema: json, topics: [a]}\ncases:\n  - {" + message + "}", "topics: unknown key"},
+		"no schema":         {"a.yaml", "stream: {}\ncases:\n  - {" + message + "}", "schema: missing"},
+		"no such file":      {"a.yaml", "cases:\n  - {stream: {schema: avro, avro_schema_path: nowhere}, " + message + "}", "a.yaml:2: cases[0]: stream: "},
+		"no table either":   {"a.yaml", "stream: 1\ncases:\n  - {" + message + "}", "stream: "},
 		"alias":             {"a.yaml", "a: &a 1\nb: *a", "a.yaml:2: aliases are not supported"},
 		"not a number":      {"a.yaml", "a: .nan", "is no number that JSON has"},
 	} {

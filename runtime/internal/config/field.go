@@ -93,6 +93,7 @@ var (
 	sinkFields    = describe(reflect.TypeFor[Sink]())
 	sourceFields  = describe(reflect.TypeFor[Source]())
 	commonFields  = describe(reflect.TypeFor[Common]())
+	codecFields   = describe(reflect.TypeFor[Codec]())
 )
 
 // describe lists the keys of a struct. The tags are part of this program, so a

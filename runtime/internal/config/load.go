@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"time"
@@ -179,6 +180,17 @@ func NewConnector(id ID, document *Table) *Connector {
 	document.Set("key", Value{Data: id.Key})
 	c.identify(document)
 	return c
+}
+
+// BindCodec reads a codec from a table of its own. There an unknown key is an error.
+func BindCodec(file string, table Value) (*Codec, error) {
+	b := binder{file: file}
+	codec := new(Codec)
+	b.table(table, "", codecFields, reflect.ValueOf(codec).Elem())
+	for i := range b.findings {
+		b.findings[i].Severity = Error
+	}
+	return codec, Errors(b.findings)
 }
 
 func linesBefore(data []byte, line int) []byte {

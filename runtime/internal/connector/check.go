@@ -10,7 +10,6 @@ import (
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
-	"github.com/apache/iggy-connect-go/runtime/internal/schema"
 	"github.com/apache/iggy-connect-go/runtime/internal/transform"
 )
 
@@ -74,11 +73,7 @@ func (c *checker) checkCodecs() {
 }
 
 func (c *checker) checkCodec(entry int, codec *config.Codec) {
-	described, err := codecConfig(codec)
-	if err == nil {
-		_, err = schema.NewCodec(described)
-	}
-	if err != nil {
+	if _, err := NewCodec(codec); err != nil {
 		c.fail(c.streamLine(entry), fmt.Sprintf("streams[%d]", entry), err)
 	}
 }

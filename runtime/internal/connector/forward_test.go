@@ -50,7 +50,7 @@ func (s *savedStates) Save(state []byte) error {
 // that could not be sent. When the stop runs out of time neither is saved.
 func TestForward_given_stop_out_of_time_when_a_batch_is_unsent_should_save_no_later_state(t *testing.T) {
 	m := metrics.NewSet().Source("test")
-	encoder, err := schema.NewEncoder(schema.Config{Schema: 1})
+	encoder, err := schema.NewCodec(schema.Config{Schema: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

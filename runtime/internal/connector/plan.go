@@ -38,11 +38,7 @@ func planSink(configured *config.Connector, plugins *plugin.Host) (*sinkPlan, er
 func planTopics(cfg *config.Sink) ([]sinkTopic, error) {
 	var topics []sinkTopic
 	for _, stream := range cfg.Streams {
-		codec, err := codecConfig(&stream.Codec)
-		if err != nil {
-			return nil, err
-		}
-		decoder, err := schema.NewDecoder(codec)
+		decoder, err := NewCodec(&stream.Codec)
 		if err != nil {
 			return nil, err
 		}
@@ -127,20 +123,20 @@ func planProduction(cfg *config.Source) (*schema.SourcePipeline, error) {
 	}
 	encoders := make([]schema.Encoder, len(cfg.Streams))
 	for i := range cfg.Streams {
-		codec, err := codecConfig(&cfg.Streams[i].Codec)
-		if err != nil {
-			return nil, err
-		}
-		if encoders[i], err = schema.NewEncoder(codec); err != nil {
+		if encoders[i], err = NewCodec(&cfg.Streams[i].Codec); err != nil {
 			return nil, err
 		}
 	}
 	return schema.NewSourcePipeline(encoders, transforms), nil
 }
 
-func codecConfig(codec *config.Codec) (schema.Config, error) {
+// NewCodec returns decoder and encoder of a stream.
+func NewCodec(codec *config.Codec) (schema.Codec, error) {
 	kind, err := wire.ParseSchema(codec.Schema)
-	return schema.Config{
+	if err != nil {
+		return nil, err
+	}
+	return schema.NewCodec(schema.Config{
 		Schema:                 kind,
 		ProtoSchemaPath:        codec.ProtoSchemaPath,
 		ProtoIncludePaths:      codec.ProtoIncludePaths,
@@ -154,7 +150,7 @@ func codecConfig(codec *config.Codec) (schema.Config, error) {
 		AvroLogicalTypes:       avroLogicalTypes(codec.AvroLogicalTypes),
 		FlatBufferSchemaPath:   codec.FlatBufferSchemaPath,
 		FlatBufferRootTable:    codec.FlatBufferRootTable,
-	}, err
+	})
 }
 
 // avroLogicalTypes is the codec's word for the configuration's.

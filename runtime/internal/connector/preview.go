@@ -33,11 +33,7 @@ func NewPreviews(cfg *config.Sink) ([]*Preview, error) {
 	var previews []*Preview
 	for i := range cfg.Streams {
 		stream := &cfg.Streams[i]
-		codec, err := codecConfig(&stream.Codec)
-		if err != nil {
-			return nil, err
-		}
-		decoder, err := schema.NewDecoder(codec)
+		decoder, err := NewCodec(&stream.Codec)
 		if err != nil {
 			return nil, fmt.Errorf("streams[%d]: %w", i, err)
 		}

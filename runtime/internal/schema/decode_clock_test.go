@@ -40,7 +40,7 @@ func TestDecodeTime_given_a_batch_when_asked_should_estimate_all_of_its_messages
 }
 
 func TestDecodeTime_given_a_source_when_asked_should_estimate_too(t *testing.T) {
-	encoder, err := NewEncoder(Config{Schema: wire.SchemaJSON})
+	encoder, err := NewCodec(Config{Schema: wire.SchemaJSON})
 	if err != nil {
 		t.Fatal(err)
 	}

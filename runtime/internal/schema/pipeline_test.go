@@ -16,7 +16,7 @@ import (
 
 func sink(t testing.TB, s wire.Schema, transforms Transformer) *SinkPipeline {
 	t.Helper()
-	decoder, err := NewDecoder(Config{Schema: s})
+	decoder, err := NewCodec(Config{Schema: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func source(t testing.TB, transforms Transformer, streams ...wire.Schema) *Sourc
 	t.Helper()
 	var encoders []Encoder
 	for _, s := range streams {
-		encoder, err := NewEncoder(Config{Schema: s})
+		encoder, err := NewCodec(Config{Schema: s})
 		if err != nil {
 			t.Fatal(err)
 		}

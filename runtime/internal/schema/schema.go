@@ -67,12 +67,6 @@ type Config struct {
 	FlatBufferRootTable  string
 }
 
-// NewDecoder returns the decoder of a sink's stream.
-func NewDecoder(c Config) (Decoder, error) { return NewCodec(c) }
-
-// NewEncoder returns the encoder of a source's stream.
-func NewEncoder(c Config) (Encoder, error) { return NewCodec(c) }
-
 // NewCodec returns decoder and encoder of a stream.
 func NewCodec(c Config) (Codec, error) {
 	switch c.Schema {

@@ -173,7 +173,7 @@ func TestNumbersCompareAcrossIntegersAndDoubles(t *testing.T) {
 
 // Given an object without spaces, when one field is added, then that costs no allocation.
 func TestAddingFieldsAllocatesNothing(t *testing.T) {
-	decoder, _ := schema.NewDecoder(schema.Config{Schema: wire.SchemaJSON})
+	decoder, _ := schema.NewCodec(schema.Config{Schema: wire.SchemaJSON})
 	p := schema.NewSinkPipeline(decoder, chain(t,
 		`add_fields {"enabled":true,"fields":[{"key":"x","value":{"static":1}},{"key":"at","value":{"computed":"timestamp_millis"}}]}`))
 	in := []byte(`{"id":1,"name":"Ann","tags":["a","b"]}`)
@@ -193,7 +193,7 @@ func BenchmarkAddField(b *testing.B) {
 		in = append(in, byte('a'+k%26))
 	}
 	in = append(in, `"}`...)
-	decoder, _ := schema.NewDecoder(schema.Config{Schema: wire.SchemaJSON})
+	decoder, _ := schema.NewCodec(schema.Config{Schema: wire.SchemaJSON})
 	p := schema.NewSinkPipeline(decoder, chain(b, `add_fields {"enabled":true,"fields":[{"key":"x","value":{"static":1}}]}`))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -19,11 +19,11 @@ import (
 func pluginsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plugins",
-		Short: "Look into plugin libraries",
+		Short: "Begin, look into and verify plugin libraries",
 		Args:  noArguments,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(inspectCommand())
+	c.AddCommand(inspectCommand(), newPluginCommand())
 	return c
 }
 

@@ -1,0 +1,144 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scaffold writes the project of a new plugin: build file, plugin, test, the script
+// that CI runs, and a connector that uses it.
+package scaffold
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// Project is what a new plugin is to be.
+type Project struct {
+	Name string // of the plugin, and of its library
+	Lang string // one of Langs
+	Kind string // one of Kinds
+	SDK  string // where the SDK lies: a crate, or a prefix; empty: where the build looks by itself
+}
+
+var (
+	Langs = []string{"c", "cpp", "rust"}
+	Kinds = []string{"source", "sink"}
+)
+
+// Library is the built plugin, from the project's folder.
+func (p Project) Library() string {
+	if p.Lang == "rust" {
+		return "target/release/lib" + p.Name + ".so"
+	}
+	return "build/lib" + p.Name + ".so"
+}
+
+// Type is the name as one of a type.
+func (p Project) Type() string {
+	var name strings.Builder
+	for word := range strings.SplitSeq(p.Name, "_") {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String()
+}
+
+// files are the project's, each with its template.
+func (p Project) files() map[string]string {
+	files := map[string]string{
+		".gitignore":     "shared/gitignore",
+		"README.md":      "shared/README.md",
+		p.Name + ".toml": "shared/connector.toml",
+		"ci.sh":          p.Lang + "/ci.sh",
+	}
+	if p.Lang == "rust" {
+		files["Cargo.toml"] = "rust/Cargo.toml"
+		files["src/lib.rs"] = "rust/" + p.Kind + ".rs"
+		files["src/tests.rs"] = "rust/" + p.Kind + "_test.rs"
+		return files
+	}
+	files["CMakeLists.txt"] = p.Lang + "/CMakeLists.txt"
+	files[p.Name+"."+p.Lang] = p.Lang + "/" + p.Kind + "." + p.Lang
+	files[p.Name+"_test."+p.Lang] = p.Lang + "/" + p.Kind + "_test." + p.Lang
+	return files
+}
+
+var validName = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+func (p Project) check() error {
+	switch {
+	case !validName.MatchString(p.Name):
+		return fmt.Errorf("%q is no name of a plugin; accepted are lower-case letters, digits and underscores, such as orders_%s", p.Name, p.Kind)
+	case !slices.Contains(Langs, p.Lang):
+		return fmt.Errorf("unknown language %q; accepted are %s", p.Lang, strings.Join(Langs, ", "))
+	case !slices.Contains(Kinds, p.Kind):
+		return fmt.Errorf("unknown kind %q; accepted are %s", p.Kind, strings.Join(Kinds, ", "))
+	}
+	return nil
+}
+
+// Write creates the folder dir with the project, and returns its files from there. It writes
+// nothing into a folder that exists.
+func (p Project) Write(dir string) ([]string, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if p.SDK != "" {
+		absolute, err := filepath.Abs(p.SDK)
+		if err != nil {
+			return nil, err
+		}
+		p.SDK = absolute
+	}
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s exists already; give another name, or remove it", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var written []string
+	for file, source := range p.files() {
+		if err := p.write(filepath.Join(dir, file), source); err != nil {
+			return nil, err
+		}
+		written = append(written, file)
+	}
+	slices.Sort(written)
+	return written, nil
+}
+
+func (p Project) write(path, source string) error {
+	text, err := p.render(source)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if filepath.Ext(path) == ".sh" {
+		mode = 0o755
+	}
+	return os.WriteFile(path, []byte(text), mode)
+}
+
+func (p Project) render(source string) (string, error) {
+	name := source[strings.Index(source, "/")+1:] + ".tmpl"
+	parsed, err := template.New(name).Delims("<%", "%>").ParseFS(templates, "templates/"+source+".tmpl")
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	err = parsed.Execute(&text, p)
+	return text.String(), err
+}

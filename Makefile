@@ -5,8 +5,20 @@
 BUILD := build
 BIN := $(BUILD)/iggy-connect-go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-COMMIT ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -X main.commit=$(COMMIT)
+
+# The version is that of the tag, such as v0.1.0; between tags that of the next release with
+# the commit.
+COMMIT ?= $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
+RELEASED = $(shell git describe --exact-match --match 'v[0-9]*' 2>/dev/null)
+NEXT = $(shell sed -n '/^project/s/.* VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+VERSION ?= $(or $(RELEASED:v%=%),$(NEXT)-dev.g$(COMMIT))
+LDFLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# RELEASE=1: without debug information, and the same bytes from any directory.
+ifdef RELEASE
+LDFLAGS += -s -w
+BUILDFLAGS := -trimpath
+endif
 
 # A third less code, and with it resident memory: gRPC without its trace pages, whose
 # templates keep the linker from dropping unused methods; the MessagePack codec without
@@ -17,13 +29,13 @@ TAGS := grpcnotrace,codec.notmono,codec.notfastpath
 FILE ?= examples/data/sensors.ndjson
 FOR ?=
 
-.PHONY: all build plugins quickstart test lint test-go test-c test-timing bench clean
+.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-faults bench clean
 
 all: build plugins
 
 build:
 	@.ci/setup cc
-	go build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN) ./runtime/cmd/iggy-connect-go
+	go build $(BUILDFLAGS) -buildvcs=false -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN) ./runtime/cmd/iggy-connect-go
 
 plugins:
 	@.ci/setup cc cmake
@@ -58,8 +70,19 @@ test-go: build plugins
 test-timing: build plugins
 	TIMING=1 go test -count=1 -run 'Busy' ./tests/e2e
 
+# Everything breaks, for so long; the runtime watches itself for data races and can be
+# told to die between two steps of a delivery.
+FAULTS ?= $(if $(NIGHTLY),30m,1m)
+test-faults: build plugins
+	go build -race -tags '$(TAGS),failpoint' -o $(BUILD)/faults/iggy-connect-go ./runtime/cmd/iggy-connect-go
+	FAULTS=$(FAULTS) go test -count=1 -timeout 90m ./tests/faults
+
+# The quick set takes eight minutes, the whole matrix many hours. docs/performance.md says what BENCH can be.
 bench: build plugins
 	go run ./bench $(BENCH)
+
+bench-full: build plugins
+	go run ./bench --table full $(BENCH)
 
 clean:
 	rm -rf $(BUILD)

@@ -2,88 +2,95 @@
 // license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures the runtime from the outside: it runs the built command
-// with plugins that only blast and count, against the embedded broker in a process
-// of its own or a given server, and counts at the far end.
-//
-//	make bench
-//	make bench BENCH='--messages 5000000 --rounds 5 --json build/bench.json'
+// Command bench measures the runtime from the outside: it runs the built command with
+// plugins that only blast and count, against the embedded broker in a process of its own
+// or a given server, and counts at the far end. docs/performance.md says how to use it.
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // the SDK logs several lines a login
-	var b bench
-	var asJSON string
-	flag.StringVar(&b.build, "build", "build", "`folder` with the command and its plugins")
-	flag.StringVar(&b.server, "server", "", "`host:port` of an Iggy server; default: the embedded broker in its own process")
-	flag.IntVar(&b.messages, "messages", 2_000_000, "messages in each run")
-	flag.IntVar(&b.size, "size", 256, "bytes of a message")
-	flag.IntVar(&b.rounds, "rounds", 3, "runs of each scenario, in turns; the median is shown")
-	flag.StringVar(&asJSON, "json", "build/bench.json", "`file` for the result as JSON")
-	flag.Parse()
-	if err := run(&b, asJSON); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(b *bench, asJSON string) error {
-	figures, err := b.measure()
+func run(args []string) error {
+	if len(args) == 2 && args[0] == bareCommand {
+		return runBare(args[1])
+	}
+	b := bench{peer: &runtime{name: peerName}}
+	var table, only, peer, asJSON, asMarkdown string
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&table, "table", "quick", "`set` of scenarios: "+strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
+	flags.StringVar(&only, "only", "", "leave scenarios out whose name does not match the `expression`")
+	flags.StringVar(&b.build, "build", "build", "`folder` with the command and its plugins")
+	flags.StringVar(&b.address, "server", "", "`host:port` of an Iggy server; default: the embedded broker in its own process")
+	flags.StringVar(&peer, "peer", "", "`command` of another runtime that takes the same configuration files, to compare with")
+	flags.IntVar(&b.rounds, "rounds", 3, "runs of each contender in each scenario, in turns; the median is shown")
+	flags.IntVar(&b.limit, "messages", 0, "`most` messages of a scenario; default: as the scenario says")
+	flags.StringVar(&asJSON, "json", "build/bench.json", "`file` for every figure of every run")
+	flags.StringVar(&asMarkdown, "markdown", "build/bench.md", "`file` for the tables")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	scenarios, err := choose(table, only)
 	if err != nil {
 		return err
 	}
-	printTable(os.Stdout, figures)
-	if asJSON == "" {
-		return nil
+	if b.peer.command = strings.Fields(peer); peer == "" {
+		b.peer = nil
 	}
-	data, err := json.MarshalIndent(figures, "", "  ")
-	if err != nil {
+	start := time.Now()
+	results, err := b.measure(scenarios, func(r result) { fmt.Fprintln(os.Stderr, r.line()) })
+	if len(results) == 0 {
 		return err
 	}
-	return os.WriteFile(asJSON, append(data, '\n'), 0o644)
-}
-
-// figure is the result of one run, or the median of several.
-type figure struct {
-	Scenario string        `json:"scenario"`
-	Messages int           `json:"messages"`
-	Elapsed  time.Duration `json:"elapsed_ns"`
-	CPU      time.Duration `json:"cpu_ns"`     // of the runtime's process alone
-	PeakRSS  int64         `json:"peak_bytes"` // of the runtime's process alone
-	Rates    []float64     `json:"rates"`      // messages a second in each round
-}
-
-func (f figure) rate() float64 { return float64(f.Messages) / f.Elapsed.Seconds() }
-
-// median returns the middle run by rate, with the rates of all.
-func median(runs []figure) figure {
-	slices.SortFunc(runs, func(a, b figure) int { return int(a.Elapsed - b.Elapsed) })
-	middle := runs[len(runs)/2]
-	for _, r := range runs {
-		middle.Rates = append(middle.Rates, r.rate())
-	}
-	return middle
-}
-
-func printTable(w io.Writer, figures []figure) {
-	fmt.Fprintf(w, "%-30s %12s %12s %14s %10s   %s\n", "scenario", "messages", "messages/s", "CPU us/message", "peak MB", "messages/s in each round, fastest first")
-	for _, f := range figures {
-		fmt.Fprintf(w, "%-30s %12d %12.0f %14.3f %10.1f  ", f.Scenario, f.Messages, f.rate(),
-			float64(f.CPU.Nanoseconds())/1e3/float64(f.Messages), float64(f.PeakRSS)/(1<<20))
-		for _, rate := range f.Rates {
-			fmt.Fprintf(w, " %.0f", rate)
+	write := func(path string, content []byte) {
+		if path != "" && err == nil {
+			err = os.WriteFile(path, content, 0o644)
 		}
-		fmt.Fprintln(w)
 	}
+	write(asJSON, encode(results))
+	write(asMarkdown, []byte(markdown(results)))
+	fmt.Print(markdown(results))
+	fmt.Println(summary(results, time.Since(start)))
+	return err
+}
+
+func choose(table, only string) ([]scenario, error) {
+	make, ok := tables[table]
+	if !ok {
+		return nil, fmt.Errorf("no table %q; there are %s", table, strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
+	}
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return nil, err
+	}
+	var scenarios []scenario
+	for _, s := range make() {
+		if s.Name == "" {
+			s.Name = s.title()
+		}
+		if wanted.MatchString(s.Name) {
+			scenarios = append(scenarios, s)
+		}
+	}
+	if len(scenarios) == 0 {
+		return nil, fmt.Errorf("no scenario of table %q matches %q", table, only)
+	}
+	return scenarios, nil
 }

@@ -5,157 +5,224 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 )
 
-// deadline ends a run that does not finish.
-const deadline = 2 * time.Minute
-
-// bench is a set of scenarios with what they have in common.
+// bench is a set of runs with what they have in common.
 type bench struct {
-	build    string
-	server   string
-	messages int
-	size     int
-	rounds   int
+	build   string
+	address string // of a given server, or empty
+	peer    *runtime
+	rounds  int
+	limit   int
 
-	dir string // for the files of this bench
+	dir    string // for the files of this bench
+	server *server
+	count  int // of runs so far
 }
 
-// scenario is one thing to measure. Runs of all scenarios take turns, so that a
-// machine that gets slower does so for all of them.
-type scenario struct {
+// contender is a program that moves the messages of a scenario.
+type contender interface {
+	start(job) (*process, error)
+}
+
+// result is what the runs of one scenario showed.
+type result struct {
+	scenario
+	ours   runs              // both series of the same program
+	noise  figures           // between the two series
+	others []other           // in the order of the table
+	Failed map[string]string // contenders that did not get through, and why
+}
+
+type other struct {
 	name string
-	run  func(b *bench, iggy *iggy, topic string) (figure, error)
+	runs runs
 }
 
-var scenarios = []scenario{
-	{"source generation 1, json", func(b *bench, iggy *iggy, topic string) (figure, error) {
-		return b.source(iggy, topic, "blast_source_gen1")
-	}},
-	{"source generation 2, json", func(b *bench, iggy *iggy, topic string) (figure, error) {
-		return b.source(iggy, topic, "blast_source")
-	}},
-	{"sink, json", func(b *bench, iggy *iggy, topic string) (figure, error) {
-		return b.sink(iggy, topic, "json", "after_polling")
-	}},
-	{"sink, json, after consuming", func(b *bench, iggy *iggy, topic string) (figure, error) {
-		return b.sink(iggy, topic, "json", "after_consuming")
-	}},
-	{"sink, raw", func(b *bench, iggy *iggy, topic string) (figure, error) {
-		return b.sink(iggy, topic, "raw", "after_polling")
-	}},
+// of returns the runs of a contender, none where it did not take part.
+func (r result) of(name string) runs {
+	for _, o := range r.others {
+		if o.name == name {
+			return o.runs
+		}
+	}
+	return nil
 }
 
-// measure runs every scenario in turns and returns the median of each.
-func (b *bench) measure() ([]figure, error) {
-	dir, err := os.MkdirTemp("", "iggy-bench-")
+const (
+	oursName = "this runtime"
+	bareName = "bare loop"
+	peerName = "peer"
+)
+
+// measure runs every scenario and tells each result as soon as it is there.
+func (b *bench) measure(scenarios []scenario, tell func(result)) ([]result, error) {
+	var err error
+	if b.dir, err = os.MkdirTemp("", "iggy-bench-"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(b.dir)
+	if b.server, err = startServer(b.command(), b.address); err != nil {
+		return nil, err
+	}
+	defer b.server.close()
+	var results []result
+	for _, s := range scenarios {
+		if b.limit > 0 {
+			s.Messages = max(1, min(s.Messages, b.limit)/s.Connectors/s.Batch) * s.Batch * s.Connectors
+		}
+		r, err := b.scenario(s)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		results = append(results, r)
+		tell(r)
+	}
+	return results, nil
+}
+
+func (b *bench) command() string {
+	path, _ := filepath.Abs(filepath.Join(b.build, "iggy-connect-go"))
+	return path
+}
+
+// scenario lets the contenders take turns, in an order that turns around each round, so
+// that a machine that gets slower does so for all of them. Ours runs twice a round: what
+// lies between its two series is noise.
+func (b *bench) scenario(s scenario) (result, error) {
+	us := &runtime{name: oursName, command: []string{b.command(), "run"}}
+	contenders := []contender{us, bareLoop{}, us}
+	names := []string{oursName, bareName, oursName}
+	if b.peer != nil {
+		contenders, names = append(contenders, b.peer), append(names, peerName)
+	}
+	topics, err := newTopics(b.server, s)
+	if err != nil {
+		return result{}, err
+	}
+	defer topics.close()
+
+	series, failed := make([]runs, len(contenders)), make(map[string]string)
+	for round := range b.rounds {
+		for turn := range contenders {
+			i := turn
+			if round%2 == 1 {
+				i = len(contenders) - 1 - turn
+			}
+			if failed[names[i]] != "" {
+				continue
+			}
+			f, err := b.once(s, contenders[i], topics)
+			if err != nil && names[i] == oursName {
+				return result{}, err
+			} else if err != nil {
+				failed[names[i]] = err.Error()
+				continue
+			}
+			series[i] = append(series[i], f)
+		}
+	}
+	r := result{scenario: s, ours: append(series[0], series[2]...), noise: figures{}, others: []other{{bareName, series[1]}}, Failed: failed}
+	for _, m := range columns {
+		if first, second := series[0].values(m), series[2].values(m); len(first) > 0 {
+			r.noise[m] = noise(first, second)
+		}
+	}
+	if b.peer != nil {
+		r.others = append(r.others, other{peerName, series[3]})
+	}
+	return r, nil
+}
+
+// deadline ends a run that does not finish.
+const deadline = 3 * time.Minute
+
+// once is one run of one contender.
+func (b *bench) once(s scenario, c contender, topics *topics) (figures, error) {
+	b.count++
+	j := job{scenario: s, Name: fmt.Sprintf("run%d", b.count), Address: b.server.address, Stream: b.server.stream, build: b.build}
+	j.Dir = filepath.Join(b.dir, j.Name)
+	if err := os.MkdirAll(filepath.Join(j.Dir, "connectors"), 0o755); err != nil {
+		return nil, err
+	}
+	var err error
+	if j.Topic, err = topics.next(); err != nil {
+		return nil, err
+	}
+	p, err := c.start(j)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	b.dir = dir
-	runs := make([][]figure, len(scenarios))
-	for round := range b.rounds {
-		for i, s := range scenarios {
-			f, err := b.once(s, fmt.Sprintf("round%d-%d", round, i))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", s.name, err)
-			}
-			f.Scenario, f.Messages = s.name, b.messages
-			runs[i] = append(runs[i], f)
-		}
-	}
-	figures := make([]figure, len(scenarios))
-	for i := range scenarios {
-		figures[i] = median(runs[i])
-	}
-	return figures, nil
-}
-
-// once runs a scenario with a topic of its own, and with a broker of its own where
-// no server is given.
-func (b *bench) once(s scenario, topic string) (figure, error) {
-	iggy, err := b.startIggy()
+	defer p.stop()
+	p.allocatedBefore, _ = p.allocated()
+	f, err := b.observe(j, p)
 	if err != nil {
-		return figure{}, err
+		return nil, fmt.Errorf("%w\n%s", err, p.complaint())
 	}
-	defer iggy.close()
-	return s.run(b, iggy, topic)
+	return f, nil
 }
 
-// source measures from the first message in the topic to the last.
-func (b *bench) source(iggy *iggy, topic, plugin string) (figure, error) {
-	configuration := fmt.Sprintf(
-		"type = \"source\"\nkey = \"blast\"\nenabled = true\nversion = 0\nname = \"blast\"\npath = %q\n"+
-			"[[streams]]\nstream = %q\ntopic = %q\nschema = \"json\"\n"+
-			"[plugin_config]\ntotal = %d\nbatch = 1000\npayload = %d\n",
-		b.plugin(plugin), iggy.stream, topic, b.messages, b.size)
-	r, err := b.startRuntime(iggy, topic, configuration)
+// observe waits until all messages have arrived and reads what that took.
+func (b *bench) observe(j job, p *process) (f figures, err error) {
+	switch {
+	case j.Kind == source:
+		f, err = b.awaitTopic(j, p)
+	case j.Rate > 0:
+		if err = b.server.produce(j); err == nil {
+			f, err = j.awaitReports(p)
+		}
+	default:
+		f, err = j.awaitReports(p)
+	}
 	if err != nil {
-		return figure{}, err
+		return nil, err
 	}
-	defer r.stop()
-	var first time.Time
-	for end := time.Now().Add(deadline); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		count, err := iggy.count(topic)
-		if err != nil {
-			return figure{}, err
-		}
-		if count > 0 && first.IsZero() {
-			first = time.Now()
-		}
-		if count >= b.messages {
-			return r.figure(time.Since(first))
-		}
+	f[bandwidth] = f[rate] * float64(j.Size) / 1e6
+	if !p.ready.IsZero() {
+		f[firstAnswer], f[allRunning] = p.answered.Sub(p.started).Seconds(), p.ready.Sub(p.started).Seconds()
 	}
-	return figure{}, errors.New("not all messages arrived")
+	if err := p.describe(f, j.Messages); err != nil {
+		return nil, err
+	}
+	if j.Idle > 0 {
+		return f, p.watchIdle(f, j.Idle)
+	}
+	return f, nil
 }
 
-// sink fills a topic, then measures between the first and the last consume call,
-// as the plugin saw them.
-func (b *bench) sink(iggy *iggy, topic, schema, commit string) (figure, error) {
-	if err := iggy.fill(topic, b.messages, b.size); err != nil {
-		return figure{}, err
+// awaitTopic measures from the first message in the topic to the last.
+func (b *bench) awaitTopic(j job, p *process) (figures, error) {
+	var first, last struct {
+		count int
+		at    time.Time
+		cpu   time.Duration
 	}
-	report := filepath.Join(b.dir, topic+".json")
-	configuration := fmt.Sprintf(
-		"type = \"sink\"\nkey = %q\nenabled = true\nversion = 0\nname = \"count\"\npath = %q\noffset_commit = %q\n"+
-			"[[streams]]\nstream = %q\ntopics = [%q]\nschema = %q\n"+
-			"[plugin_config]\nexpect = %d\nreport = %q\n",
-		topic, b.plugin("count_sink"), commit, iggy.stream, topic, schema, b.messages, report)
-	r, err := b.startRuntime(iggy, topic, configuration)
-	if err != nil {
-		return figure{}, err
-	}
-	defer r.stop()
-	var counted struct {
-		Messages int     `json:"messages"`
-		Seconds  float64 `json:"seconds"`
-	}
-	for end := time.Now().Add(deadline); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		data, err := os.ReadFile(report)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(data, &counted) != nil {
-			continue // not there, or not complete
+	for end := time.Now().Add(deadline); last.count < j.Messages; time.Sleep(2 * time.Millisecond) {
+		var err error
+		if last.count, err = b.server.messages(j.Topic); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return figure{}, err
+		last.at = time.Now()
+		if last.cpu, err = p.cpu(); err != nil {
+			return nil, err
 		}
-		if counted.Messages != b.messages {
-			return figure{}, fmt.Errorf("%d messages arrived, want %d", counted.Messages, b.messages)
+		if last.count > 0 && first.count == 0 {
+			first = last
 		}
-		return r.figure(time.Duration(counted.Seconds * float64(time.Second)))
+		if last.at.After(end) {
+			return nil, fmt.Errorf("%d of %d messages arrived within %v", last.count, j.Messages, deadline)
+		}
 	}
-	return figure{}, errors.New("not all messages arrived")
-}
-
-func (b *bench) plugin(name string) string {
-	path, _ := filepath.Abs(filepath.Join(b.build, "plugins", "lib"+name+".so"))
-	return path
+	if last.count != j.Messages {
+		return nil, fmt.Errorf("%d messages arrived, want %d", last.count, j.Messages)
+	}
+	moved := float64(last.count - first.count)
+	if moved == 0 {
+		return figures{}, nil // too few to measure
+	}
+	return figures{rate: moved / last.at.Sub(first.at).Seconds(), cpu: (last.cpu - first.cpu).Seconds() / moved * 1e6}, nil
 }

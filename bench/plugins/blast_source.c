@@ -13,182 +13,112 @@
  *                become up to a batch more
  *     batch      messages in a batch, default 1000
  *     payload    bytes of a message, a JSON object, default 256
+ *     raw        true: the object is announced as raw bytes, default false
+ *     headers    headers of a message, 0 to 4, default 0
  *     state      true: each batch carries a state, and a restart goes on after the
  *                last one acknowledged; default false
  *
- * State: MessagePack array [messages sent so far], the number always 8 bytes wide.
+ * State: MessagePack array [messages sent so far].
+ *
+ * It looks into the SDK's producer, which no plugin for users can, to leave out the copy of
+ * its messages.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "config.h"
-#include "connector.h"
-#include "instances.h"
-#include "postcard.h"
-#include "source_loop.h"
-#include "state.h"
-
-enum { STATE_LEN = 10 }; /* array of one, tag of a 64-bit number, the number */
+#include "iggy_connector_config.h"
+#include "iggy_connector_state.h"
+#include "producer.h"
 
 struct blast_source {
-    struct source_loop loop;
-    struct log log;
     uint64_t total;
     uint64_t batch_length;
-    uint64_t payload_len;
+    size_t payload_len;
     bool with_state;
     uint64_t acknowledged; /* messages */
-    struct buffer batch;
+    char *payload;         /* room for one */
+    size_t built;          /* bytes of the batch that the producer holds; 0: none yet */
 };
-
-static struct instances instances = INSTANCES_INITIALIZER;
 
 /* ---- The batch ------------------------------------------------------------ */
 
-static void put_payload(struct buffer *out, uint64_t seq, uint64_t len) {
-    buffer_printf(out, "{\"seq\":%llu,\"name\":\"sensor-%llu\",\"ok\":true",
-                  (unsigned long long)seq, (unsigned long long)(seq % 17));
-    buffer_printf(out, ",\"value\":%llu.5,\"text\":\"", (unsigned long long)(seq * 3));
-    for (uint64_t i = seq; out->len + 2 < len && !out->failed; i++) {
-        buffer_byte(out, (uint8_t)('a' + i % 26));
+static void produce_payload(struct blast_source *source, iggy_producer *producer, uint64_t seq) {
+    char *at = source->payload, *last = at + source->payload_len - 2;
+    at += sprintf(at, "{\"seq\":%llu,\"name\":\"sensor-%llu\",\"ok\":true,\"value\":%llu.5,\"text\":\"",
+                  (unsigned long long)seq, (unsigned long long)(seq % 17),
+                  (unsigned long long)(seq * 3));
+    for (uint64_t i = seq; at < last; i++) *at++ = (char)('a' + i % 26);
+    memcpy(at, "\"}", 2);
+    iggy_produce(producer, source->payload, (size_t)(at + 2 - source->payload));
+}
+
+/* The messages are written once. From then on they lie in the producer's memory, which a
+ * reset does not touch, and are only declared to be there. */
+static void fill(struct blast_source *source, iggy_producer *producer) {
+    if (source->built > 0) {
+        producer->bytes.len = source->built;
+        producer->count = source->batch_length;
+        return;
     }
-    buffer_text(out, "\"}");
+    for (uint64_t i = 0; i < source->batch_length; i++) produce_payload(source, producer, i);
+    if (!producer->fault) source->built = producer->bytes.len;
 }
 
-static bool build_batch(struct blast_source *source) {
-    struct buffer payload = {0};
-    put_messages_begin(&source->batch, IGGY_SCHEMA_JSON, source->batch_length);
-    for (uint64_t i = 0; i < source->batch_length; i++) {
-        buffer_reset(&payload);
-        put_payload(&payload, i, source->payload_len);
-        put_message(&source->batch, payload.bytes, payload.len);
-        if (payload.failed) source->batch.failed = true;
-    }
-    uint8_t state[STATE_LEN] = {0};
-    if (source->with_state) put_messages_end(&source->batch, state, sizeof state);
-    else put_messages_end_stateless(&source->batch);
-    buffer_free(&payload);
-    return !source->batch.failed;
-}
+/* ---- The callbacks, described in iggy_connector_sdk.h --------------------- */
 
-/* Writes a state of constant length over the last bytes of the batch. */
-static void set_state(struct buffer *batch, uint64_t sent) {
-    uint8_t *state = batch->bytes + batch->len - STATE_LEN;
-    *state++ = 0x91;
-    *state++ = 0xcf;
-    for (int shift = 56; shift >= 0; shift -= 8) *state++ = (uint8_t)(sent >> shift);
-}
-
-/* ---- The steps of the loop (source_loop.h in examples/common) ------------- */
-
-static bool poll_batch(void *self, struct source_batch *batch, unsigned *idle_ms) {
-    struct blast_source *source = self;
+static int32_t poll(void *instance, iggy_producer *producer) {
+    struct blast_source *source = instance;
     if (source->acknowledged >= source->total) {
-        *idle_ms = 60000; /* nothing will come any more */
-        return false;
+        iggy_produce_wait(producer, 60000); /* nothing will come any more */
+        return IGGY_OK;
     }
+    fill(source, producer);
     if (source->with_state) {
-        set_state(&source->batch, source->acknowledged + source->batch_length);
+        iggy_state_begin(producer, 1);
+        iggy_state_put_uint(producer, source->acknowledged + source->batch_length);
     }
-    *batch = (struct source_batch){source->batch.bytes, source->batch.len};
-    return true;
+    return IGGY_OK;
 }
 
-static void acknowledge(void *self) {
-    struct blast_source *source = self;
-    source->acknowledged += source->batch_length;
+static int32_t on_batch_result(void *instance, enum iggy_batch_result result) {
+    struct blast_source *source = instance;
+    if (result == IGGY_BATCH_ACK) source->acknowledged += source->batch_length;
+    return IGGY_OK;
 }
 
-static void go_back(void *self) {
-    (void)self; /* nothing moved yet */
-}
-
-static const struct source_steps steps = {poll_batch, acknowledge, go_back};
-
-/* ---- Opening -------------------------------------------------------------- */
-
-static void free_source(struct blast_source *source) {
-    if (!source) return;
-    buffer_free(&source->batch);
+static void close_source(void *instance) {
+    struct blast_source *source = instance;
+    free(source->payload);
     free(source);
 }
 
-static int32_t configure(struct blast_source *source, const uint8_t *config_json,
-                         size_t config_len, const uint8_t *state, size_t state_len) {
-    struct config config = config_parse(config_json, config_len, source->log);
-    source->total = 1000000;
-    source->batch_length = 1000;
-    source->payload_len = 256;
-    config_uint(&config, "total", 0, UINT64_MAX / 2, &source->total);
-    config_uint(&config, "batch", 1, 1000000, &source->batch_length);
-    config_uint(&config, "payload", 1, IGGY_MAX_PAYLOAD_BYTES, &source->payload_len);
-    config_bool(&config, "state", &source->with_state);
+static int32_t ready(struct blast_source *source, const iggy_open_args *args) {
+    iggy_config config = iggy_config_parse(args->config);
+    source->total = (uint64_t)iggy_config_int(&config, "total", 0, INT64_MAX, 1000000);
+    source->batch_length = (uint64_t)iggy_config_int(&config, "batch", 1, 1000000, 1000);
+    source->payload_len =
+        (size_t)iggy_config_int(&config, "payload", 1, IGGY_MAX_PAYLOAD_BYTES, 256);
+    source->with_state = iggy_config_bool(&config, "state", false);
+    iggy_config_free(&config);
     if (config.failed) return IGGY_INVALID;
-    if (source->with_state &&
-        !state_read(&source->log, state, state_len, &source->acknowledged, 1)) {
-        return IGGY_FAILED;
-    }
-    return build_batch(source) ? IGGY_OK : IGGY_FAILED;
+    source->payload = malloc(source->payload_len + 200); /* the fixed part may be longer */
+    if (!source->payload) return IGGY_FAILED;
+    if (!source->with_state) return IGGY_OK;
+    iggy_state state = iggy_state_read(args->state);
+    source->acknowledged = iggy_state_take_uint(&state);
+    return iggy_state_end(&state) ? IGGY_OK : IGGY_FAILED;
 }
 
-/* ---- The exported functions; connector.h describes each ------------------- */
-
-int32_t iggy_source_open(uint32_t id, const uint8_t *config, size_t config_len,
-                         const uint8_t *state, size_t state_len, iggy_log_fn *log) {
-    struct instance *instance = instance_reserve(&instances, id);
-    if (!instance) return IGGY_INVALID;
+static int32_t open_source(const iggy_open_args *args, void **instance) {
     struct blast_source *source = calloc(1, sizeof *source);
-    if (!source) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
-    source->log = (struct log){log, "blast_source"};
-    int32_t code = configure(source, config, config_len, state, state_len);
-    if (code == IGGY_OK &&
-        !source_loop_init(&source->loop, id, &steps, source, source->log)) {
-        code = IGGY_FAILED;
-    }
-    if (code != IGGY_OK) {
-        free_source(source);
-        source = NULL;
-    }
-    return instance_opened(&instances, instance, code, source);
-}
-
-static int32_t start(uint32_t id, iggy_send_fn *send, iggy_send_v2_fn *send_v2) {
-    struct instance *instance = instance_acquire(&instances, id);
-    if (!instance) return IGGY_INVALID;
-    struct blast_source *source = instance->object;
-    int32_t code = source_loop_start(&source->loop, send, send_v2);
-    instance_release(&instances, instance);
+    if (!source) return IGGY_FAILED;
+    int32_t code = ready(source, args);
+    if (code == IGGY_OK) *instance = source;
+    else close_source(source);
     return code;
 }
 
-int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {
-    return start(id, send, NULL);
-}
-
-#ifndef GENERATION_1_ONLY
-int32_t iggy_source_handle_v2(uint32_t id, iggy_send_v2_fn *send) {
-    return start(id, NULL, send);
-}
-
-int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result) {
-    struct instance *instance = instance_acquire(&instances, id);
-    if (!instance) return IGGY_INVALID;
-    struct blast_source *source = instance->object;
-    int32_t code = source_loop_result(&source->loop, batch_id, result);
-    instance_release(&instances, instance);
-    return code;
-}
-#endif
-
-int32_t iggy_source_close(uint32_t id) {
-    struct instance *instance = instance_begin_close(&instances, id);
-    if (!instance) return IGGY_INVALID;
-    struct blast_source *source = instance->object;
-    if (source) source_loop_stop(&source->loop);
-    free_source(source);
-    return instance_end_close(&instances, instance);
-}
-
-const char *iggy_source_version(void) {
-    return PLUGIN_VERSION;
-}
+static const iggy_source_plugin plugin = {
+    "blast_source", PLUGIN_VERSION, open_source, poll, on_batch_result, close_source};
+IGGY_SOURCE_PLUGIN(plugin)

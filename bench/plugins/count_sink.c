@@ -11,15 +11,18 @@
  * plugin_config:
  *     expect      write the report when so many messages have arrived
  *     report      path of the report; it appears complete or not at all
+ *     latency     true: measure the time from the server's timestamp to the call; only
+ *                 of use while the producer runs; default false
  *     delay_us    sleep so long in each consume call, default 0
  *
  * Without `expect`, or when fewer came, the report is written at close. It is one
  * JSON object:
  *     messages, batches, bytes    what arrived; bytes as encoded for the border
- *     seconds                     from the first consume call to the last
- *     latency_us: p50, p99, max   of the first message of each batch, from its server
- *                                 timestamp to the call; only of use while the
- *                                 producer runs
+ *     first_batch                 messages of the first consume call
+ *     first_us, last_us           time of the first consume call and of the last
+ *     first_cpu_us, last_cpu_us   CPU time of the whole process at these times
+ *     message_us: p50, p99, max   latency of each message
+ *     oldest_us: p50, p99, max    latency of the first message of each batch
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -28,17 +31,29 @@
 #include <string.h>
 #include <time.h>
 
-#include "config.h"
-#include "connector.h"
+#include "iggy_connector_config.h"
 #include "instances.h"
-#include "io.h"
+#include "log.h"
 #include "postcard.h"
+#include "syscalls.h"
 
-enum { MAX_LATENCIES = 1 << 20 };
+/* Latencies of the first so many messages or batches. */
+enum { MAX_SAMPLES = 1 << 22 };
+
+struct samples {
+    uint32_t *values;
+    size_t count;
+};
+
+/* A point in time and the CPU time that the process had used then. */
+struct moment {
+    uint64_t us;
+    uint64_t cpu_us;
+};
 
 struct count_sink {
-    struct log log;
-    char *report;
+    iggy_config config;
+    const char *report; /* in the configuration; NULL: none */
     uint64_t expect;
     uint64_t delay_us;
 
@@ -46,75 +61,109 @@ struct count_sink {
     uint64_t messages;
     uint64_t batches;
     uint64_t bytes;
-    uint64_t first_us; /* time of the first call and of the last */
-    uint64_t last_us;
-    uint32_t *latencies;
-    size_t latency_count;
+    uint64_t first_batch;
+    struct moment first; /* consume call */
+    struct moment last;
+    struct samples message; /* no values unless latency is measured */
+    struct samples oldest;
     bool reported;
 };
 
-static struct instances instances = INSTANCES_INITIALIZER;
+static struct iggy_instances instances = IGGY_INSTANCES_INITIALIZER;
 
-static uint64_t now_us(void) {
+static uint64_t clock_us(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* ---- The report ----------------------------------------------------------- */
+static struct moment now(void) {
+    return (struct moment){clock_us(CLOCK_REALTIME), clock_us(CLOCK_PROCESS_CPUTIME_ID)};
+}
 
-static int compare_latency(const void *a, const void *b) {
+/* ---- Latencies ------------------------------------------------------------ */
+
+static bool samples_init(struct samples *samples) {
+    /* Pages of it that are never written to cost no memory. */
+    samples->values = calloc(MAX_SAMPLES, sizeof *samples->values);
+    return samples->values != NULL;
+}
+
+static void sample(struct samples *samples, uint64_t now_us, uint64_t sent_us) {
+    uint64_t latency = now_us > sent_us ? now_us - sent_us : 0;
+    if (samples->count == MAX_SAMPLES) return;
+    samples->values[samples->count++] = latency < UINT32_MAX ? (uint32_t)latency : UINT32_MAX;
+}
+
+static int compare(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
 
-static uint32_t percentile(const struct count_sink *sink, size_t percent) {
-    size_t count = sink->latency_count, at = count * percent / 100;
-    if (count == 0) return 0;
-    return sink->latencies[at < count ? at : count - 1];
+/* The smallest value that is not below so many per cent of the sorted samples. */
+static uint32_t percentile(const struct samples *samples, size_t percent) {
+    if (samples->count == 0) return 0;
+    size_t rank = (samples->count * percent + 99) / 100;
+    return samples->values[rank > 0 ? rank - 1 : 0];
+}
+
+/* ---- The report ----------------------------------------------------------- */
+
+static void print_samples(FILE *file, const char *name, struct samples *samples) {
+    if (!samples->values) return;
+    qsort(samples->values, samples->count, sizeof *samples->values, compare);
+    fprintf(file, ",\"%s\":{\"p50\":%" PRIu32 ",\"p99\":%" PRIu32 ",\"max\":%" PRIu32 "}", name,
+            percentile(samples, 50), percentile(samples, 99), percentile(samples, 100));
 }
 
 static bool print_report(struct count_sink *sink, const char *path) {
     FILE *file = fopen(path, "w");
     if (!file) return false;
-    qsort(sink->latencies, sink->latency_count, sizeof *sink->latencies, compare_latency);
     fprintf(file,
             "{\"messages\":%" PRIu64 ",\"batches\":%" PRIu64 ",\"bytes\":%" PRIu64
-            ",\"seconds\":%.6f,\"latency_us\":{\"p50\":%" PRIu32 ",\"p99\":%" PRIu32
-            ",\"max\":%" PRIu32 "}}\n",
-            sink->messages, sink->batches, sink->bytes,
-            (double)(sink->last_us - sink->first_us) / 1e6, percentile(sink, 50),
-            percentile(sink, 99), percentile(sink, 100));
+            ",\"first_batch\":%" PRIu64 ",\"first_us\":%" PRIu64 ",\"last_us\":%" PRIu64
+            ",\"first_cpu_us\":%" PRIu64 ",\"last_cpu_us\":%" PRIu64,
+            sink->messages, sink->batches, sink->bytes, sink->first_batch, sink->first.us,
+            sink->last.us, sink->first.cpu_us, sink->last.cpu_us);
+    print_samples(file, "message_us", &sink->message);
+    print_samples(file, "oldest_us", &sink->oldest);
+    fputs("}\n", file);
     return fclose(file) == 0;
 }
 
 /* Whoever waits for the report may read it as soon as it is there. */
 static void write_report(struct count_sink *sink) {
-    struct buffer path = {0};
-    buffer_text(&path, sink->report);
-    buffer_append(&path, ".tmp", sizeof ".tmp");
-    const char *temporary = (const char *)path.bytes;
-    if (path.failed || !print_report(sink, temporary) || rename(temporary, sink->report) != 0) {
-        log_printf(&sink->log, IGGY_LOG_ERROR, "cannot write %s", sink->report);
+    char temporary[4096];
+    snprintf(temporary, sizeof temporary, "%s.tmp", sink->report);
+    if (!print_report(sink, temporary) || rename(temporary, sink->report) != 0) {
+        iggy_log(IGGY_LOG_ERROR, "cannot write %s", sink->report);
     }
-    buffer_free(&path);
     sink->reported = true;
 }
 
 /* ---- Counting ------------------------------------------------------------- */
 
-static void count(struct count_sink *sink, uint64_t now, uint64_t messages, size_t bytes,
-                  uint64_t timestamp) {
-    pthread_mutex_lock(&sink->mutex);
-    if (sink->batches++ == 0) sink->first_us = now;
-    sink->last_us = now;
-    sink->messages += messages;
-    sink->bytes += bytes;
-    if (messages > 0 && sink->latency_count < MAX_LATENCIES) {
-        uint64_t latency = now > timestamp ? now - timestamp : 0;
-        sink->latencies[sink->latency_count++] =
-            latency < UINT32_MAX ? (uint32_t)latency : UINT32_MAX;
+/* `reader` stands before the first of `length` messages. */
+static void measure(struct count_sink *sink, uint64_t now_us, struct reader *reader,
+                    uint64_t length) {
+    for (uint64_t i = 0; i < length; i++) {
+        uint64_t sent_us = read_message(reader).timestamp;
+        if (i == 0) sample(&sink->oldest, now_us, sent_us);
+        sample(&sink->message, now_us, sent_us);
     }
+}
+
+static void count(struct count_sink *sink, struct moment at, struct reader *reader,
+                  uint64_t length, size_t bytes) {
+    pthread_mutex_lock(&sink->mutex);
+    if (sink->batches++ == 0) {
+        sink->first = at;
+        sink->first_batch = length;
+    }
+    sink->last = at;
+    sink->messages += length;
+    sink->bytes += bytes;
+    if (sink->message.values) measure(sink, at.us, reader, length);
     if (sink->report && !sink->reported && sink->expect > 0 && sink->messages >= sink->expect) {
         write_report(sink);
     }
@@ -124,32 +173,41 @@ static void count(struct count_sink *sink, uint64_t now, uint64_t messages, size
 /* ---- The exported functions; connector.h describes each ------------------- */
 
 static void free_sink(struct count_sink *sink) {
-    if (!sink) return;
     pthread_mutex_destroy(&sink->mutex);
     free(sink->latencies);
-    free(sink->report);
+    iggy_config_free(&sink->config);
     free(sink);
 }
 
-static int32_t open_sink(const uint8_t *config_json, size_t config_len, struct count_sink *sink) {
-    struct config config = config_parse(config_json, config_len, sink->log);
-    sink->report = config_string(&config, "report");
-    config_uint(&config, "expect", 0, UINT64_MAX, &sink->expect);
-    config_uint(&config, "delay_us", 0, 60000000, &sink->delay_us);
-    if (config.failed) return IGGY_INVALID;
+static int32_t ready(struct count_sink *sink, iggy_bytes json) {
+    sink->config = iggy_config_parse(json);
+    sink->report = iggy_config_string(&sink->config, "report", NULL);
+    sink->expect = (uint64_t)iggy_config_int(&sink->config, "expect", 0, INT64_MAX, 0);
+    sink->delay_us = (uint64_t)iggy_config_int(&sink->config, "delay_us", 0, 60000000, 0);
+    if (sink->config.failed) return IGGY_INVALID;
     /* Pages of it that are never written to cost no memory. */
     sink->latencies = calloc(MAX_LATENCIES, sizeof *sink->latencies);
     return sink->latencies ? IGGY_OK : IGGY_FAILED;
 }
 
-int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len, iggy_log_fn *log) {
-    struct instance *instance = instance_reserve(&instances, id);
-    if (!instance) return IGGY_INVALID;
+static int32_t open_sink(iggy_bytes json, struct count_sink **result) {
     struct count_sink *sink = calloc(1, sizeof *sink);
-    if (!sink) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
-    sink->log = (struct log){log, "count_sink"};
+    if (!sink) return IGGY_FAILED;
     pthread_mutex_init(&sink->mutex, NULL);
-    return instance_opened(&instances, instance, open_sink(config, config_len, sink), sink);
+    int32_t code = ready(sink, json);
+    if (code == IGGY_OK) *result = sink;
+    else free_sink(sink);
+    return code;
+}
+
+int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len, iggy_log_fn *log) {
+    struct iggy_instance *instance;
+    struct count_sink *sink = NULL;
+    iggy_sdk_log_install("count_sink", log);
+    int32_t code = iggy_sdk_instance_reserve(&instances, id, &instance);
+    if (code != IGGY_OK) return code;
+    code = open_sink((iggy_bytes){config, config_len}, &sink);
+    return iggy_sdk_instance_opened(&instances, instance, code, sink);
 }
 
 int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,
@@ -157,28 +215,27 @@ int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,
                           const uint8_t *messages, size_t messages_len) {
     (void)topic, (void)topic_len, (void)metadata, (void)metadata_len;
     uint64_t now = now_us();
-    struct instance *instance = instance_acquire(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_acquire(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct count_sink *sink = instance->object;
-    struct reader reader = reader_over(messages, messages_len);
-    uint64_t length = read_message_count(&reader);
-    struct message first = {.timestamp = 0};
-    if (length > 0) first = read_message(&reader);
+    iggy_reader reader = iggy_reader_over(messages, messages_len);
+    iggy_message first = {0};
+    iggy_sdk_read_schema(&reader);
+    uint64_t length = iggy_sdk_read_count(&reader, IGGY_SDK_LEAST_RAW_MESSAGE);
+    if (length > 0) first = iggy_sdk_read_message(&reader);
     if (!reader.failed) count(sink, now, length, messages_len, first.timestamp);
     if (sink->delay_us > 0) sleep_us(sink->delay_us);
-    instance_release(&instances, instance);
+    iggy_sdk_instance_release(&instances, instance);
     return reader.failed ? IGGY_INVALID : IGGY_OK;
 }
 
 int32_t iggy_sink_close(uint32_t id) {
-    struct instance *instance = instance_begin_close(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_begin_close(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct count_sink *sink = instance->object;
-    if (sink && sink->latencies && sink->report && !sink->reported) write_report(sink);
-    free_sink(sink);
-    return instance_end_close(&instances, instance);
+    if (sink && sink->report && !sink->reported) write_report(sink);
+    if (sink) free_sink(sink);
+    return iggy_sdk_instance_end_close(&instances, instance);
 }
 
-const char *iggy_sink_version(void) {
-    return PLUGIN_VERSION;
-}
+const char *iggy_sink_version(void) { return PLUGIN_VERSION; }

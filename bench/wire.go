@@ -1,0 +1,159 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+)
+
+// Commands of Iggy's protocol.
+const (
+	login = 38
+	poll  = 100
+	send  = 101
+)
+
+const (
+	messageHeader = 64
+	pollHeader    = 16
+)
+
+// wire is a connection that speaks as much of the protocol as it takes to move messages,
+// as plainly as can be: it is the limit that runtimes are measured against.
+type wire struct {
+	conn net.Conn
+	in   *bufio.Reader
+	body []byte
+}
+
+// dialWire connects and logs in.
+func dialWire(address string) (*wire, error) {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+	_, err = w.call(frame(login, []byte("\x04iggy\x04iggy\x00\x00\x00\x00\x00\x00\x00\x00")))
+	return w, err
+}
+
+// call writes a frame and reads its answer.
+func (w *wire) call(frame []byte) ([]byte, error) {
+	if err := w.write(frame); err != nil {
+		return nil, err
+	}
+	return w.read()
+}
+
+func (w *wire) write(frame []byte) error {
+	_, err := w.conn.Write(frame)
+	return err
+}
+
+// read returns the next answer, which is valid until the next call.
+func (w *wire) read() ([]byte, error) {
+	var head [8]byte
+	if _, err := io.ReadFull(w.in, head[:]); err != nil {
+		return nil, err
+	}
+	if status := binary.LittleEndian.Uint32(head[:]); status != 0 {
+		return nil, fmt.Errorf("the server answered with status %d", status)
+	}
+	length := int(binary.LittleEndian.Uint32(head[4:]))
+	w.body = slices.Grow(w.body[:0], length)[:length]
+	_, err := io.ReadFull(w.in, w.body)
+	return w.body, err
+}
+
+func frame(command uint32, payload []byte) []byte {
+	f := binary.LittleEndian.AppendUint32(nil, uint32(4+len(payload)))
+	return append(binary.LittleEndian.AppendUint32(f, command), payload...)
+}
+
+func appendName(dst []byte, name string) []byte {
+	return append(append(dst, 2, byte(len(name))), name...)
+}
+
+// pollFrame asks for messages of a partition from an offset on, outside of any group.
+func pollFrame(stream, topic string, partition uint32, offset uint64, count int) []byte {
+	p := []byte{1, 1, 4, 1, 0, 0, 0} // a consumer, number 1
+	p = appendName(appendName(p, stream), topic)
+	p = binary.LittleEndian.AppendUint32(append(p, 1), partition)
+	p = binary.LittleEndian.AppendUint64(append(p, 1), offset)
+	return frame(poll, append(binary.LittleEndian.AppendUint32(p, uint32(count)), 0))
+}
+
+// polled walks the messages of an answer to a poll, yielding the header of each.
+func polled(answer []byte, yield func(header []byte)) (count int, err error) {
+	if len(answer) < pollHeader {
+		return 0, nil
+	}
+	count = int(binary.LittleEndian.Uint32(answer[12:]))
+	rest := answer[pollHeader:]
+	for range count {
+		if len(rest) < messageHeader {
+			return 0, io.ErrUnexpectedEOF
+		}
+		size := messageHeader + int(binary.LittleEndian.Uint32(rest[48:])) + int(binary.LittleEndian.Uint32(rest[52:]))
+		if len(rest) < size {
+			return 0, io.ErrUnexpectedEOF
+		}
+		yield(rest[:messageHeader])
+		rest = rest[size:]
+	}
+	return count, nil
+}
+
+// sendRequest is a request to send messages, which can be repeated.
+type sendRequest struct {
+	frame     []byte
+	partition []byte // within frame
+}
+
+// newSend makes a request of one payload after the other, each with so many user headers.
+func newSend(stream, topic string, payloads [][]byte, headers int) sendRequest {
+	meta := appendName(appendName(nil, stream), topic)
+	meta = append(meta, 2, 4, 0, 0, 0, 0) // a partition by its number
+	at := 8 + 4 + len(meta)
+	meta = binary.LittleEndian.AppendUint32(meta, uint32(len(payloads)))
+	block := headerBlock(headers)
+	var index, messages []byte
+	for i, payload := range payloads {
+		var header [messageHeader]byte
+		binary.LittleEndian.PutUint64(header[8:], uint64(i+1)) // the id
+		binary.LittleEndian.PutUint32(header[48:], uint32(len(block)))
+		binary.LittleEndian.PutUint32(header[52:], uint32(len(payload)))
+		messages = append(append(append(messages, header[:]...), payload...), block...)
+		index = binary.LittleEndian.AppendUint32(index, 0)
+		index = binary.LittleEndian.AppendUint32(index, uint32(len(messages)))
+		index = binary.LittleEndian.AppendUint64(index, 0)
+	}
+	length := binary.LittleEndian.AppendUint32(nil, uint32(len(meta)))
+	f := frame(send, slices.Concat(length, meta, index, messages))
+	return sendRequest{f, f[at-4 : at]}
+}
+
+// to returns the frame that sends to the partition.
+func (s sendRequest) to(partition int) []byte {
+	binary.LittleEndian.PutUint32(s.partition, uint32(partition))
+	return s.frame
+}
+
+// headerBlock is a block of so many user headers.
+func headerBlock(count int) []byte {
+	var block []byte
+	for i := range count {
+		for _, text := range []string{fmt.Sprintf("name%d", i), "value"} {
+			block = append(block, 2) // a string
+			block = append(binary.LittleEndian.AppendUint32(block, uint32(len(text))), text...)
+		}
+	}
+	return block
+}

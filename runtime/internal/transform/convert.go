@@ -37,7 +37,7 @@ func (p conversion) converts(from wire.Schema) bool { return p.source == from &&
 func (p conversion) mismatch(m *schema.Message) error {
 	return &schema.Error{
 		Code:   schema.CodeInvalidPayloadType,
-		Detail: fmt.Sprintf("a %s payload cannot be converted from %s to %s", m.Schema(), p.source, p.target),
+		Detail: fmt.Sprintf("a %s payload cannot be converted from %s to %s", m.Schema().ConfigName(), p.source.ConfigName(), p.target.ConfigName()),
 	}
 }
 

@@ -33,7 +33,7 @@ func newFlatBufferConvert(c *config) transform {
 		FieldMappings: mappings(c),
 	})
 	if !t.known() && c.fault() == nil {
-		c.fail("unsupported conversion from %s to %s", t.source, t.target)
+		c.fail("unsupported conversion from %s to %s", t.source.ConfigName(), t.target.ConfigName())
 		c.recode(schema.CodeInvalidConfigValue)
 	}
 	return t
@@ -55,7 +55,7 @@ func (t *flatBufferConvert) apply(m *schema.Message) (bool, error) {
 	case m.Schema() != t.source:
 		return false, &schema.Error{
 			Code:   schema.CodeInvalidConfigValue,
-			Detail: fmt.Sprintf("source_format is %s but the payload is %s", t.source, m.Schema()),
+			Detail: fmt.Sprintf("source_format is %s but the payload is %s", t.source.ConfigName(), m.Schema().ConfigName()),
 		}
 	case t.same():
 		return true, nil

@@ -76,10 +76,18 @@ type Process struct {
 	Ended  chan struct{} // closed when it has
 }
 
+// command is what 'make build' builds.
+const command = "iggy-connect-go"
+
 // Launch starts the command; it ends with the test.
 func Launch(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{Cmd: exec.Command(Built(t, "iggy-connect-go"), args...), Output: &Output{}, Ended: make(chan struct{})}
+	return launch(t, command, env, args)
+}
+
+func launch(t testing.TB, binary string, env, args []string) *Process {
+	t.Helper()
+	p := &Process{Cmd: exec.Command(Built(t, binary), args...), Output: &Output{}, Ended: make(chan struct{})}
 	p.Env = append(os.Environ(), env...)
 	p.Stdout, p.Stderr = p.Output, p.Output
 	if err := p.Start(); err != nil {
@@ -253,13 +261,14 @@ type Runtime struct {
 	Server *Server
 	Dir    string
 	*Process
-	URL string
+	URL    string
+	Binary string // below the build directory
 }
 
 // NewRuntime makes the directory of a runtime that has no connectors yet.
 func NewRuntime(t testing.TB, s *Server) *Runtime {
 	t.Helper()
-	r := &Runtime{T: t, Server: s, Dir: t.TempDir()}
+	r := &Runtime{T: t, Server: s, Dir: t.TempDir(), Binary: command}
 	if err := os.Mkdir(r.Path("connectors"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +317,7 @@ func (r *Runtime) Sink(key, path, topic, pluginConfig string) {
 // Start runs the command and waits for its HTTP API.
 func (r *Runtime) Start(env ...string) {
 	r.T.Helper()
-	r.Process = Launch(r.T, env, "run", "--config", r.Path("config.toml"))
+	r.Process = launch(r.T, r.Binary, env, []string{"run", "--config", r.Path("config.toml")})
 	r.URL = "http://" + r.Printed(r.T, `HTTP API on: (\S+)`)
 }
 

@@ -18,17 +18,17 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// reference runs testdata/reference.py on a folder of files and returns what it printed. The
-// interpreter is that of the environment variable PYTHON; without the package the test is
-// skipped.
+// reference runs testdata/reference.py on a folder of files and returns what it printed.
+// .ci/python names an interpreter that has the packages in PYTHON; another may lack them, and
+// then the test is skipped.
 func reference(t *testing.T, format, module string, files map[string][]byte) (printed []byte, folder string) {
 	t.Helper()
 	python := os.Getenv("PYTHON")
 	if python == "" {
 		python = "python3"
-	}
-	if err := exec.Command(python, "-c", "import "+module).Run(); err != nil {
-		t.Skipf("needs the Python packages protobuf, fastavro and flatbuffers (pip install), interpreter %s: %v", python, err)
+		if err := exec.Command(python, "-c", "import "+module).Run(); err != nil {
+			t.Skipf("%s lacks a package of testdata/requirements.txt, run .ci/python: %v", python, err)
+		}
 	}
 	folder = t.TempDir()
 	for name, content := range files {

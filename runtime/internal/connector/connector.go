@@ -59,8 +59,9 @@ type connector struct {
 
 	info     atomic.Pointer[Info]
 	instance atomic.Pointer[instance]
-	valve    valve        // shut while a sink is paused
-	closing  *atomic.Bool // of the manager: nothing is started any more
+	replayer atomic.Pointer[replayer] // of a running sink
+	valve    valve                    // shut while a sink is paused
+	closing  *atomic.Bool             // of the manager: nothing is started any more
 
 	guard      sync.Mutex  // held by a request that changes what runs
 	restarting atomic.Bool // a restart request is at work or waits for the guard

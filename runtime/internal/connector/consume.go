@@ -89,7 +89,6 @@ type call struct {
 // (Iggy away, a topic that does not exist yet) shows in the status and is tried
 // again.
 func (c *consumption) run(ctx context.Context) error {
-	c.topicBlob = wire.AppendTopicMetadata(nil, c.stream, c.topic)
 	pause := backoff{min: time.Second, max: 5 * time.Second}
 	defer c.forgetHeld()
 	defer c.forgetLag()

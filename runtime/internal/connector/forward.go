@@ -13,6 +13,7 @@ import (
 
 	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
 	"github.com/apache/iggy-connect-go/runtime/internal/failpoint"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
@@ -265,24 +266,24 @@ func (f *forwarder) refused(t *target, refusal *iggy.Refused) {
 	}
 	for _, position := range refusal.Messages {
 		m := t.out.Message(position)
-		f.letters.add(&letter{
-			stage: "send", reason: refusal, stream: t.stream, topic: t.topic, attempts: 1,
-			id: m.ID, origin: m.OriginTimestamp, block: m.Headers, payload: m.Payload,
+		f.letters.add(&deadletter.Letter{
+			Stage: "send", Reason: refusal.Error(), Stream: t.stream, Topic: t.topic, Attempts: 1,
+			ID: m.ID, OriginTimestamp: m.OriginTimestamp, Headers: m.Headers, Payload: m.Payload,
 		})
 	}
 }
 
 // letter makes a dead letter of a message as the plugin produced it.
 func (f *forwarder) letter(m *wire.ProducedMessage, reason error, now uint64) {
-	dead := letter{
-		stage: stageOf(reason), reason: reason, stream: f.targets[0].stream, topic: f.targets[0].topic,
-		id: m.ID, origin: now, payload: m.Payload,
+	dead := deadletter.Letter{
+		Stage: stageOf(reason), Reason: reason.Error(), Stream: f.targets[0].stream, Topic: f.targets[0].topic,
+		ID: m.ID, OriginTimestamp: now, Payload: m.Payload,
 	}
 	headers, err := f.headers.fromMap(m.Headers)
 	if err == nil {
-		dead.block, err = f.headers.toBlock(headers)
+		dead.Headers, err = f.headers.toBlock(headers)
 	}
-	dead.unreadable = err != nil
+	dead.Unreadable = err != nil
 	f.letters.add(&dead)
 }
 

@@ -70,3 +70,6 @@ func (c *headerConverter) toMap(headers []wire.Header) (encoded []byte) {
 	c.out = wire.AppendHeaders(c.out[:0], headers)
 	return c.out
 }
+
+// Headers reads a header block of Iggy.
+func Headers(block []byte) ([]wire.Header, error) { return new(headerConverter).fromBlock(block) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
 )
 
@@ -143,7 +144,7 @@ func TestSource_given_bad_message_when_dead_letters_are_configured_should_keep_i
 			w.start()
 			w.eventually("state is saved", func() bool { return w.savedState("in") == "after" })
 			payloads, headers := w.deadLetters("letters")
-			if len(payloads) != 1 || payloads[0] != `{"id":` || headers[0][headerStage] != "decode" || headers[0][headerKind] != "source" {
+			if len(payloads) != 1 || payloads[0] != `{"id":` || headers[0][deadletter.HeaderStage] != "decode" || headers[0][deadletter.HeaderKind] != "source" {
 				t.Fatalf("dead letters are %v with %v", payloads, headers)
 			}
 		})

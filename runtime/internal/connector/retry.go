@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 )
 
@@ -210,9 +211,9 @@ func (c *consumption) giveHalves(h *held, messages []iggy.PolledMessage, refused
 // letter makes a dead letter of one message.
 func (c *consumption) letter(batch *iggy.Batch, m *iggy.PolledMessage, stage string, reason error, attempts int) {
 	_, err := c.headers.fromBlock(m.Headers)
-	c.letters.add(&letter{
-		stage: stage, reason: reason, stream: c.stream, topic: c.topic,
-		partition: &batch.Partition, offset: &m.Offset, attempts: attempts,
-		id: m.ID, origin: m.OriginTimestamp, block: m.Headers, unreadable: err != nil, payload: m.Payload,
+	c.letters.add(&deadletter.Letter{
+		Stage: stage, Reason: reason.Error(), Stream: c.stream, Topic: c.topic,
+		Partition: &batch.Partition, Offset: &m.Offset, Attempts: uint32(attempts),
+		ID: m.ID, OriginTimestamp: m.OriginTimestamp, Headers: m.Headers, Unreadable: err != nil, Payload: m.Payload,
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 )
@@ -195,9 +196,9 @@ func TestDeadLetter_given_plugin_refuses_when_tries_are_used_up_should_send_the_
 		t.Fatalf("dead letters are %v", payloads)
 	}
 	for name, want := range map[string]string{
-		headerConnector: "out", headerKind: "sink", headerStage: "consume", headerReason: "consume returned 7",
-		headerStream: "s", headerTopic: "t", headerPartition: "\x00\x00\x00\x00",
-		headerOffset: "\x04\x00\x00\x00\x00\x00\x00\x00", headerAttempts: "\x04\x00\x00\x00",
+		deadletter.HeaderConnector: "out", deadletter.HeaderKind: "sink", deadletter.HeaderStage: "consume", deadletter.HeaderReason: "consume returned 7",
+		deadletter.HeaderStream: "s", deadletter.HeaderTopic: "t", deadletter.HeaderPartition: "\x00\x00\x00\x00",
+		deadletter.HeaderOffset: "\x04\x00\x00\x00\x00\x00\x00\x00", deadletter.HeaderAttempts: "\x04\x00\x00\x00",
 	} {
 		if headers[4][name] != want {
 			t.Errorf("%s is %q, want %q", name, headers[4][name], want)
@@ -222,7 +223,7 @@ func TestDeadLetter_given_bad_messages_when_configured_should_keep_them_with_the
 	if len(payloads) != 2 || payloads[0] != `{"id":` || payloads[1] != `{}` {
 		t.Fatalf("dead letters are %v", payloads)
 	}
-	if headers[0][headerStage] != "decode" || headers[1][headerStage] != "headers" || headers[1][headerUnreadable] != "dropped" {
+	if headers[0][deadletter.HeaderStage] != "decode" || headers[1][deadletter.HeaderStage] != "headers" || headers[1][deadletter.HeaderUnreadable] != "dropped" {
 		t.Errorf("headers are %v", headers)
 	}
 	if processed := w.metrics.Sink("out").Processed.Get(); processed != 1 {

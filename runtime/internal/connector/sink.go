@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
@@ -80,12 +81,17 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 	if len(p.topics) == 0 {
 		running()
 	}
+	replays := newReplayer()
+	c.replayer.Store(replays)
 	observe := sinkObserver{metrics: c.metrics, benchmark: c.benchmarkLog(p.config.Benchmark, instance.ID())}
 	var loops sync.WaitGroup
 	for _, topic := range p.topics {
 		spread := newSpread(c.iggyConfig(), topic)
 		for member := range topic.parallelism {
 			loop := p.consumption(c, instance, topic, member, dead)
+			if member == 0 {
+				replays.share(c, loop, topic)
+			}
 			loop.observe = observe.of(c, loop)
 			loop.onFirstJoin = func(ctx context.Context) error {
 				if err := spread.joined(ctx); err != nil {
@@ -102,7 +108,9 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 			})
 		}
 	}
+	loops.Go(func() { replays.run(live) })
 	<-live.Done()
+	c.replayer.Store(nil)
 	c.stopping(ctx)
 	loops.Wait()
 	return context.Cause(live)
@@ -118,12 +126,13 @@ func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTo
 		log: c.log, status: c.status, metrics: c.metrics,
 		part:   fmt.Sprintf("consume %s/%s #%d", options.Stream, options.Topic, member),
 		stream: options.Stream, topic: options.Topic,
-		member:   iggy.NewConsumer(c.iggyConfig(), options),
-		pipeline: topic.pipeline(),
-		consume:  instance.Consume,
-		policy:   p.policy(),
-		valve:    &c.valve,
-		verbose:  p.config.Verbose,
+		topicBlob: wire.AppendTopicMetadata(nil, options.Stream, options.Topic),
+		member:    iggy.NewConsumer(c.iggyConfig(), options),
+		pipeline:  topic.pipeline(),
+		consume:   instance.Consume,
+		policy:    p.policy(),
+		valve:     &c.valve,
+		verbose:   p.config.Verbose,
 	}
 	if dead != nil {
 		loop.letters = &letters{deadLetters: dead}

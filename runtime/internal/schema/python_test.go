@@ -101,6 +101,12 @@ func TestFlatBuffersAgreeWithPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, _ := reference(t, "flatbuffers", "flatbuffers", map[string][]byte{"message.bin": buffer, "message.json": text})
+	printed, folder := reference(t, "flatbuffers", "flatbuffers", map[string][]byte{"message.bin": buffer, "message.json": text})
 	expectSameJSON(t, printed, []byte(`{"name":"pallet żółć","grade":1,"ulong_value":18446744073709551615,"long_value":-9223372036854775808,"double_value":0.1,"point_y":-2.5,"tags":["a","b"]}`))
+	back, err := inventory(t).print(nil, readFile(t, filepath.Join(folder, "back.bin")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectSameJSON(t, back, []byte(`{"name":"pallet żółć","long_value":-9223372036854775808,"ulong_value":18446744073709551615,"double_value":0.1,"bool_value":true,`+
+		`"point":{"x":1.0,"y":-2.5,"cells":[1,-2,3]},"tags":[{"name":"a","weight":7},{"name":"b"}],"scores":[1,-2,3],"names":["","x","🚀"],"extra_type":"Tag","extra":{"name":"only"}}`))
 }

@@ -79,6 +79,55 @@ def flatbuffers(folder):
         "point_y": root.Get(types.Float64Flags, point + 8),
         "tags": names,
     }))
+    item = json.loads((folder / "message.json").read_text())
+    (folder / "back.bin").write_bytes(inventory(flatbuffers.Builder(0), item))
+
+
+def inventory(builder, item):
+    """Builds a part of the item: a string, scalars, a struct, vectors of all kinds and a union."""
+
+    def vector(width, values, append):
+        builder.StartVector(width, len(values), width)
+        for value in reversed(values):
+            append(value)
+        return builder.EndVector()
+
+    def tag(values):
+        name = builder.CreateString(values["name"])
+        builder.StartObject(2)
+        builder.PrependUOffsetTRelativeSlot(0, name, 0)
+        builder.PrependUint32Slot(1, values.get("weight", 5), 5)
+        return builder.EndObject()
+
+    def point(values):
+        builder.Prep(8, 24)
+        builder.Pad(2)
+        for cell in reversed(values["cells"]):
+            builder.PrependInt16(cell)
+        builder.PrependFloat64(values["y"])
+        builder.Pad(4)
+        builder.PrependFloat32(values["x"])
+        return builder.Offset()
+
+    name = builder.CreateString(item["name"])
+    tags = vector(4, [tag(t) for t in item["tags"]], builder.PrependUOffsetTRelative)
+    scores = vector(4, item["scores"], builder.PrependInt32)
+    names = vector(4, [builder.CreateString(n) for n in item["names"]], builder.PrependUOffsetTRelative)
+    extra = tag(item["tag"])
+    builder.StartObject(29)
+    builder.PrependUOffsetTRelativeSlot(0, name, 0)
+    builder.PrependInt64Slot(9, item["long_value"], 0)
+    builder.PrependUint64Slot(10, item["ulong_value"], 0)
+    builder.PrependFloat64Slot(12, item["double_value"], 2.5)
+    builder.PrependBoolSlot(13, item["bool_value"], False)
+    builder.PrependStructSlot(16, point(item["point"]), 0)
+    builder.PrependUOffsetTRelativeSlot(19, tags, 0)
+    builder.PrependUOffsetTRelativeSlot(20, scores, 0)
+    builder.PrependUOffsetTRelativeSlot(21, names, 0)
+    builder.PrependUint8Slot(24, 1, 0)  # the first type of the union, a tag
+    builder.PrependUOffsetTRelativeSlot(25, extra, 0)
+    builder.Finish(builder.EndObject())
+    return builder.Output()
 
 
 if __name__ == "__main__":

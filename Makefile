@@ -38,7 +38,7 @@ build:
 	go build $(BUILDFLAGS) -buildvcs=false -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $(BIN) ./runtime/cmd/iggy-connect-go
 
 plugins:
-	@.ci/setup cc cmake
+	@.ci/setup cc c++ cmake libcjson-dev libmsgpack-dev
 	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release
 	cmake --build $(BUILD) --parallel
 
@@ -56,7 +56,7 @@ lint:
 
 # The C side runs under AddressSanitizer and UndefinedBehaviorSanitizer in a build of its own.
 test-c:
-	@.ci/setup cc c++ cmake
+	@.ci/setup cc c++ cmake libcjson-dev libmsgpack-dev
 	cmake -S . -B $(BUILD)/sanitized -DCMAKE_BUILD_TYPE=Debug -DIGGY_SANITIZE=address,undefined
 	cmake --build $(BUILD)/sanitized --parallel
 	ctest --test-dir $(BUILD)/sanitized --output-on-failure --parallel 2

@@ -24,30 +24,28 @@ if(IGGY_SANITIZE)
   target_link_options(iggy_options INTERFACE -fsanitize=${IGGY_SANITIZE})
 endif()
 
-# iggy_add_plugin(<name> SOURCES <file>... [DEFINITIONS <macro>...])
+# iggy_add_plugin(<name> [EXPORTS <version script>] SOURCES <file>... [LIBRARIES <target>...])
 #
-# A plugin library build/plugins/lib<name>.so that exports the functions marked with
-# IGGY_EXPORT and nothing else.
+# A plugin library build/plugins/lib<name>.so on the SDK.
 function(iggy_add_plugin name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEFINITIONS" ${ARGN})
-  add_library(${name} MODULE ${ARG_SOURCES})
-  target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
-  target_link_libraries(${name} PRIVATE iggy_options example_common)
+  cmake_parse_arguments(ARG "" "EXPORTS" "SOURCES;LIBRARIES" ${ARGN})
+  if(ARG_EXPORTS)
+    list(PREPEND ARG_SOURCES EXPORTS ${ARG_EXPORTS})
+  endif()
+  iggy_connector_add_plugin(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/examples)
+  target_link_libraries(${name} PRIVATE iggy_options ${ARG_LIBRARIES})
   set_target_properties(${name} PROPERTIES
-    C_VISIBILITY_PRESET hidden
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/plugins")
-  if(NOT APPLE)
-    target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL)
-    if(NOT IGGY_SANITIZE) # a sanitizer's symbols come from the program
-      target_link_options(${name} PRIVATE LINKER:--no-undefined)
-    endif()
+  if(NOT APPLE AND NOT IGGY_SANITIZE) # a sanitizer's symbols come from the program
+    target_link_options(${name} PRIVATE LINKER:--no-undefined)
   endif()
 endfunction()
 
-# iggy_add_source_plugin(<name> SOURCES <file>...)
+# iggy_add_source_plugin(<name> SOURCES <file>... [LIBRARIES <target>...])
 #
-# As iggy_add_plugin, and a second library lib<name>_gen1.so with generation 1 alone.
+# As iggy_add_plugin, and a second library lib<name>_gen1.so that shows generation 1 alone.
 function(iggy_add_source_plugin name)
   iggy_add_plugin(${name} ${ARGN})
-  iggy_add_plugin(${name}_gen1 ${ARGN} DEFINITIONS GENERATION_1_ONLY)
+  iggy_add_plugin(${name}_gen1 EXPORTS "${PROJECT_SOURCE_DIR}/cmake/generation-1.map" ${ARGN})
 endfunction()

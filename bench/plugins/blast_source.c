@@ -31,10 +31,15 @@
 #include "iggy_connector_state.h"
 #include "producer.h"
 
+enum { MAX_HEADERS = 4 };
+
 struct blast_source {
     uint64_t total;
     uint64_t batch_length;
     size_t payload_len;
+    enum iggy_schema schema;
+    iggy_header headers[MAX_HEADERS];
+    size_t header_count;
     bool with_state;
     uint64_t acknowledged; /* messages */
     char *payload;         /* room for one */
@@ -50,7 +55,12 @@ static void produce_payload(struct blast_source *source, iggy_producer *producer
                   (unsigned long long)(seq * 3));
     for (uint64_t i = seq; at < last; i++) *at++ = (char)('a' + i % 26);
     memcpy(at, "\"}", 2);
-    iggy_produce(producer, source->payload, (size_t)(at + 2 - source->payload));
+    iggy_produced_message message = {0};
+    message.payload = source->payload;
+    message.payload_len = (size_t)(at + 2 - source->payload);
+    if (source->header_count > 0) message.headers = source->headers;
+    message.header_count = source->header_count;
+    iggy_produce_message(producer, &message);
 }
 
 /* The messages are written once. From then on they lie in the producer's memory, which a
@@ -73,6 +83,7 @@ static int32_t poll(void *instance, iggy_producer *producer) {
         iggy_produce_wait(producer, 60000); /* nothing will come any more */
         return IGGY_OK;
     }
+    iggy_produce_schema(producer, source->schema);
     fill(source, producer);
     if (source->with_state) {
         iggy_state_begin(producer, 1);
@@ -93,15 +104,27 @@ static void close_source(void *instance) {
     free(source);
 }
 
+static void make_headers(struct blast_source *source) {
+    for (unsigned i = 0; i < MAX_HEADERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "name%u", i);
+        source->headers[i] = (iggy_header){iggy_header_string(name), iggy_header_string("value")};
+    }
+}
+
 static int32_t ready(struct blast_source *source, const iggy_open_args *args) {
     iggy_config config = iggy_config_parse(args->config);
     source->total = (uint64_t)iggy_config_int(&config, "total", 0, INT64_MAX, 1000000);
     source->batch_length = (uint64_t)iggy_config_int(&config, "batch", 1, 1000000, 1000);
     source->payload_len =
         (size_t)iggy_config_int(&config, "payload", 1, IGGY_MAX_PAYLOAD_BYTES, 256);
+    source->schema =
+        iggy_config_bool(&config, "raw", false) ? IGGY_SCHEMA_RAW : IGGY_SCHEMA_JSON;
+    source->header_count = (size_t)iggy_config_int(&config, "headers", 0, MAX_HEADERS, 0);
     source->with_state = iggy_config_bool(&config, "state", false);
     iggy_config_free(&config);
     if (config.failed) return IGGY_INVALID;
+    make_headers(source);
     source->payload = malloc(source->payload_len + 200); /* the fixed part may be longer */
     if (!source->payload) return IGGY_FAILED;
     if (!source->with_state) return IGGY_OK;

@@ -144,16 +144,16 @@ static void write_report(struct count_sink *sink) {
 /* ---- Counting ------------------------------------------------------------- */
 
 /* `reader` stands before the first of `length` messages. */
-static void measure(struct count_sink *sink, uint64_t now_us, struct reader *reader,
+static void measure(struct count_sink *sink, uint64_t now_us, iggy_reader *reader,
                     uint64_t length) {
-    for (uint64_t i = 0; i < length; i++) {
-        uint64_t sent_us = read_message(reader).timestamp;
+    for (uint64_t i = 0; i < length && !reader->failed; i++) {
+        uint64_t sent_us = iggy_sdk_read_message(reader).timestamp;
         if (i == 0) sample(&sink->oldest, now_us, sent_us);
         sample(&sink->message, now_us, sent_us);
     }
 }
 
-static void count(struct count_sink *sink, struct moment at, struct reader *reader,
+static void count(struct count_sink *sink, struct moment at, iggy_reader *reader,
                   uint64_t length, size_t bytes) {
     pthread_mutex_lock(&sink->mutex);
     if (sink->batches++ == 0) {
@@ -174,7 +174,8 @@ static void count(struct count_sink *sink, struct moment at, struct reader *read
 
 static void free_sink(struct count_sink *sink) {
     pthread_mutex_destroy(&sink->mutex);
-    free(sink->latencies);
+    free(sink->message.values);
+    free(sink->oldest.values);
     iggy_config_free(&sink->config);
     free(sink);
 }
@@ -184,10 +185,10 @@ static int32_t ready(struct count_sink *sink, iggy_bytes json) {
     sink->report = iggy_config_string(&sink->config, "report", NULL);
     sink->expect = (uint64_t)iggy_config_int(&sink->config, "expect", 0, INT64_MAX, 0);
     sink->delay_us = (uint64_t)iggy_config_int(&sink->config, "delay_us", 0, 60000000, 0);
+    bool latency = iggy_config_bool(&sink->config, "latency", false);
     if (sink->config.failed) return IGGY_INVALID;
-    /* Pages of it that are never written to cost no memory. */
-    sink->latencies = calloc(MAX_LATENCIES, sizeof *sink->latencies);
-    return sink->latencies ? IGGY_OK : IGGY_FAILED;
+    bool ok = !latency || (samples_init(&sink->message) && samples_init(&sink->oldest));
+    return ok ? IGGY_OK : IGGY_FAILED;
 }
 
 static int32_t open_sink(iggy_bytes json, struct count_sink **result) {
@@ -214,19 +215,19 @@ int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,
                           const uint8_t *metadata, size_t metadata_len,
                           const uint8_t *messages, size_t messages_len) {
     (void)topic, (void)topic_len, (void)metadata, (void)metadata_len;
-    uint64_t now = now_us();
+    struct moment at = now();
     struct iggy_instance *instance = iggy_sdk_instance_acquire(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct count_sink *sink = instance->object;
     iggy_reader reader = iggy_reader_over(messages, messages_len);
-    iggy_message first = {0};
     iggy_sdk_read_schema(&reader);
     uint64_t length = iggy_sdk_read_count(&reader, IGGY_SDK_LEAST_RAW_MESSAGE);
-    if (length > 0) first = iggy_sdk_read_message(&reader);
-    if (!reader.failed) count(sink, now, length, messages_len, first.timestamp);
+    iggy_reader first = reader;
+    if (length > 0) iggy_sdk_read_message(&first);
+    if (!first.failed) count(sink, at, &reader, length, messages_len);
     if (sink->delay_us > 0) sleep_us(sink->delay_us);
     iggy_sdk_instance_release(&instances, instance);
-    return reader.failed ? IGGY_INVALID : IGGY_OK;
+    return first.failed ? IGGY_INVALID : IGGY_OK;
 }
 
 int32_t iggy_sink_close(uint32_t id) {

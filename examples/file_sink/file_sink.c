@@ -5,10 +5,8 @@
  */
 
 /*
- * file_sink: appends each message to a file, as one line of JSON (record.h).
- *
- * plugin_config:
- *     path    the file; created when it is not there, its directory is not
+ * file_sink: appends each message to a file, as one line of JSON. README.md shows a line
+ * and lists the configuration.
  *
  * A batch counts as consumed when it is on disk: it is written with one call and
  * followed by fsync. When that fails, the file is cut back to where the batch began,
@@ -23,29 +21,23 @@
  * Several consume calls, instances and processes may append to one file: they take
  * turns, by a mutex within an instance and by flock between instances.
  */
-#include <errno.h>
+#include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "config.h"
-#include "connector.h"
-#include "instances.h"
-#include "io.h"
-#include "record.h"
+#include "iggy_connector_config.h"
+#include "iggy_connector_json.h"
+#include "syscalls.h"
 
 struct file_sink {
-    struct log log;
     char *path;
     int file;
     pthread_mutex_t mutex; /* flock does not part threads that share a descriptor */
 };
-
-static struct instances instances = INSTANCES_INITIALIZER;
 
 /* ---- The file ------------------------------------------------------------- */
 
@@ -58,7 +50,7 @@ static bool lock_file(int file) {
 
 /* Where the last complete line ends, or -1. */
 static off_t end_of_lines(int file, off_t size) {
-    uint8_t bytes[4096];
+    char bytes[4096];
     while (size > 0) {
         size_t len = size < (off_t)sizeof bytes ? (size_t)size : sizeof bytes;
         if (pread(file, bytes, len, size - (off_t)len) != (ssize_t)len) return -1;
@@ -81,9 +73,9 @@ static bool repair(struct file_sink *sink) {
     ssize_t got = pread(sink->file, start, sizeof start, end);
     if (got < 0) return false;
     if (memcmp(start, ours, (size_t)got) != 0) {
-        return write_all(sink->file, (const uint8_t *)"\n", 1);
+        return write_all(sink->file, "\n", 1);
     }
-    log_printf(&sink->log, IGGY_LOG_WARN, "%s ended in half a line, which is cut off", sink->path);
+    iggy_log(IGGY_LOG_WARN, "%s ended in half a line, which is cut off", sink->path);
     return ftruncate(sink->file, end) == 0;
 }
 
@@ -112,109 +104,114 @@ static bool open_file(struct file_sink *sink) {
         flock(sink->file, LOCK_UN);
     }
     if (!ok) {
-        log_printf(&sink->log, IGGY_LOG_ERROR, "cannot open %s: %s", sink->path, strerror(errno));
+        iggy_log(IGGY_LOG_ERROR, "cannot open %s: %s", sink->path, strerror(errno));
     }
     return ok;
 }
 
 /* Writes the lines and waits for the disk; the file is locked. */
-static bool append_locked(struct file_sink *sink, const struct buffer *lines) {
+static bool append_locked(struct file_sink *sink, const char *lines, size_t len) {
     struct stat before;
     if (fstat(sink->file, &before) != 0) return false;
-    if (write_all(sink->file, lines->bytes, lines->len) && sync_file(sink->file)) return true;
+    if (write_all(sink->file, lines, len) && sync_file(sink->file)) return true;
     int error = errno;
     if (S_ISREG(before.st_mode) && ftruncate(sink->file, before.st_size) != 0) {
-        log_printf(&sink->log, IGGY_LOG_ERROR, "%s may end in half a line: %s", sink->path,
+        iggy_log(IGGY_LOG_ERROR, "%s may end in half a line: %s", sink->path,
                    strerror(errno));
     }
     errno = error;
     return false;
 }
 
-static int32_t append(struct file_sink *sink, const struct buffer *lines) {
-    if (lines->failed) {
-        log_printf(&sink->log, IGGY_LOG_ERROR, "out of memory");
-        return IGGY_FAILED;
-    }
-    if (lines->len == 0) return IGGY_OK;
+/* False: errno says why. */
+static bool append(struct file_sink *sink, const char *lines, size_t len) {
     pthread_mutex_lock(&sink->mutex);
-    bool ok = lock_file(sink->file);
-    if (ok) {
-        ok = append_locked(sink, lines);
-        int error = errno;
-        flock(sink->file, LOCK_UN);
-        errno = error;
-    }
+    bool ok = lock_file(sink->file) && append_locked(sink, lines, len);
     int error = errno;
+    flock(sink->file, LOCK_UN);
     pthread_mutex_unlock(&sink->mutex);
-    if (!ok) {
-        log_printf(&sink->log, IGGY_LOG_ERROR, "cannot append to %s: %s", sink->path,
-                   strerror(error));
-    }
-    return ok ? IGGY_OK : IGGY_FAILED;
+    errno = error;
+    return ok;
 }
 
-/* ---- The exported functions; connector.h describes each ------------------- */
+/* ---- Lines ---------------------------------------------------------------- */
 
-static void free_sink(struct file_sink *sink) {
-    if (!sink) return;
+/* What one message is about; see README.md. */
+static bool fill_record(cJSON *record, const iggy_batch *batch, const iggy_message *message) {
+    return iggy_json_add_text(record, "stream", batch->topic.stream) &&
+           iggy_json_add_text(record, "topic", batch->topic.topic) &&
+           iggy_json_add_uint(record, "partition", batch->metadata.partition) &&
+           iggy_json_add_uint(record, "offset", message->offset) &&
+           iggy_json_add_headers(record, "headers", message) &&
+           iggy_json_add_payload(record, "payload", batch->metadata.schema, message->payload);
+}
+
+static bool print_record(FILE *out, const iggy_batch *batch, const iggy_message *message) {
+    cJSON *record = cJSON_CreateObject();
+    char *line = fill_record(record, batch, message) ? cJSON_PrintUnformatted(record) : NULL;
+    if (line) fprintf(out, "%s\n", line);
+    cJSON_free(line);
+    cJSON_Delete(record);
+    return line != NULL;
+}
+
+/* The lines of a batch, which the caller frees; NULL: one of its messages cannot be told. */
+static char *lines_of(iggy_batch *batch, size_t *len) {
+    char *lines = NULL;
+    iggy_message message;
+    FILE *out = open_memstream(&lines, len);
+    bool ok = out != NULL;
+    while (ok && iggy_next_message(&batch->messages, &message)) {
+        ok = print_record(out, batch, &message);
+    }
+    ok = ok && !ferror(out);
+    if (out && fclose(out) == 0 && ok) return lines;
+    free(lines);
+    return NULL;
+}
+
+/* ---- The callbacks, described in iggy_connector_sdk.h --------------------- */
+
+static void close_sink(void *instance) {
+    struct file_sink *sink = instance;
     if (sink->file >= 0) close(sink->file);
     pthread_mutex_destroy(&sink->mutex);
     free(sink->path);
     free(sink);
 }
 
-static int32_t open_sink(const uint8_t *config_json, size_t config_len, struct file_sink *sink) {
-    struct config config = config_parse(config_json, config_len, sink->log);
-    sink->path = config_required_string(&config, "path");
+static int32_t ready(struct file_sink *sink, iggy_bytes json) {
+    iggy_config config = iggy_config_parse(json);
+    sink->path = strdup(iggy_config_required_string(&config, "path"));
+    iggy_config_free(&config);
     if (config.failed) return IGGY_INVALID;
-    return open_file(sink) ? IGGY_OK : IGGY_FAILED;
+    return sink->path && open_file(sink) ? IGGY_OK : IGGY_FAILED;
 }
 
-int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len, iggy_log_fn *log) {
-    struct instance *instance = instance_reserve(&instances, id);
-    if (!instance) return IGGY_INVALID;
+static int32_t open_sink(const iggy_open_args *args, void **instance) {
     struct file_sink *sink = calloc(1, sizeof *sink);
-    if (!sink) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
-    *sink = (struct file_sink){.log = {log, "file_sink"}, .file = -1};
+    if (!sink) return IGGY_FAILED;
+    sink->file = -1;
     pthread_mutex_init(&sink->mutex, NULL);
-    int32_t code = open_sink(config, config_len, sink);
-    return instance_opened(&instances, instance, code, sink);
-}
-
-int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_len,
-                          const uint8_t *metadata_bytes, size_t metadata_len,
-                          const uint8_t *messages_bytes, size_t messages_len) {
-    struct instance *instance = instance_acquire(&instances, id);
-    if (!instance) return IGGY_INVALID;
-    struct file_sink *sink = instance->object;
-    struct reader topic_reader = reader_over(topic_bytes, topic_len);
-    struct reader metadata_reader = reader_over(metadata_bytes, metadata_len);
-    struct reader messages = reader_over(messages_bytes, messages_len);
-    struct topic_metadata topic = read_topic_metadata(&topic_reader);
-    struct messages_metadata metadata = read_messages_metadata(&metadata_reader);
-    uint64_t count = read_message_count(&messages);
-    bool sound = !topic_reader.failed && !metadata_reader.failed;
-    struct buffer lines = {0};
-    for (uint64_t i = 0; i < count && sound; i++) {
-        struct message message = read_message(&messages);
-        sound = !messages.failed && put_record(&lines, &topic, &metadata, &message);
-    }
-    sound = sound && !messages.failed;
-    int32_t code = sound ? append(sink, &lines) : IGGY_INVALID;
-    if (!sound) log_printf(&sink->log, IGGY_LOG_ERROR, "a batch that cannot be decoded");
-    buffer_free(&lines);
-    instance_release(&instances, instance);
+    int32_t code = ready(sink, args->config);
+    if (code == IGGY_OK) *instance = sink;
+    else close_sink(sink);
     return code;
 }
 
-int32_t iggy_sink_close(uint32_t id) {
-    struct instance *instance = instance_begin_close(&instances, id);
-    if (!instance) return IGGY_INVALID;
-    free_sink(instance->object);
-    return instance_end_close(&instances, instance);
+static int32_t consume(void *instance, iggy_batch *batch) {
+    struct file_sink *sink = instance;
+    size_t len = 0;
+    char *lines = lines_of(batch, &len);
+    if (!lines) {
+        iggy_log(IGGY_LOG_ERROR, "a message has headers that cannot be decoded, or memory is short");
+        return IGGY_INVALID;
+    }
+    bool ok = len == 0 || append(sink, lines, len);
+    if (!ok) iggy_log(IGGY_LOG_ERROR, "cannot append to %s: %s", sink->path, strerror(errno));
+    free(lines);
+    return ok ? IGGY_OK : IGGY_FAILED;
 }
 
-const char *iggy_sink_version(void) {
-    return PLUGIN_VERSION;
-}
+static const iggy_sink_plugin plugin = {"file_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
+IGGY_SINK_PLUGIN(plugin)

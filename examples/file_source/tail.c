@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "iggy_connector_sdk.h"
 #include "siblings.h"
 
 enum {
@@ -79,7 +81,7 @@ static void close_file(struct tail *tail) {
 /* Says once why nothing is read, until something is. */
 static void report_idle(struct tail *tail, enum iggy_log_level level, const char *what,
                         const char *path, const char *why) {
-    if (!tail->idle) log_printf(&tail->log, level, "%s %s%s", what, path, why);
+    if (!tail->idle) iggy_log(level, "%s %s%s", what, path, why);
     tail->idle = true;
 }
 
@@ -115,31 +117,38 @@ static bool still_holds(int file, const uint8_t *bytes, size_t len, uint64_t off
     return read_at(file, again, len, offset) == (ssize_t)len && memcmp(again, bytes, len) == 0;
 }
 
+static bool reserve(struct tail *tail, size_t cap) {
+    if (cap <= tail->cap) return true;
+    uint8_t *bytes = realloc(tail->bytes, cap);
+    if (!bytes) return false;
+    tail->bytes = bytes;
+    tail->cap = cap;
+    return true;
+}
+
 /* Reads the window and up to `want` bytes of data behind it. False: the file does not
  * hold what was read from it before, was cut short meanwhile, or cannot be read. */
 static bool fill(struct tail *tail, size_t want) {
     struct stat info;
-    struct buffer *bytes = &tail->bytes;
     tail->lead = window(tail->at.offset);
+    tail->len = 0;
     uint64_t start = tail->at.offset - tail->lead;
-    buffer_reset(bytes);
-    if (!buffer_reserve(bytes, tail->lead + want)) return false;
-    if (fstat(tail->file, &info) != 0) return false;
-    ssize_t got = read_at(tail->file, bytes->bytes, tail->lead + want, start);
+    if (!reserve(tail, tail->lead + want) || fstat(tail->file, &info) != 0) return false;
+    ssize_t got = read_at(tail->file, tail->bytes, tail->lead + want, start);
     if (got < (ssize_t)tail->lead) return false;
-    if (fingerprint_of(bytes->bytes, tail->lead) != tail->at.fingerprint) return false;
+    if (fingerprint_of(tail->bytes, tail->lead) != tail->at.fingerprint) return false;
     /* The end may stem from another file than the beginning, if it was replaced while
      * it was read; then the beginning has changed too. */
-    if (!still_holds(tail->file, bytes->bytes, (size_t)got, start)) return false;
-    bytes->len = (size_t)got;
+    if (!still_holds(tail->file, tail->bytes, (size_t)got, start)) return false;
+    tail->len = (size_t)got;
     tail->at.modified = modified_ns(&info);
     tail->idle = false;
     return true;
 }
 
 static struct tail_data data_of(const struct tail *tail) {
-    if (tail->bytes.len == tail->lead) return nothing;
-    return (struct tail_data){tail->bytes.bytes + tail->lead, tail->bytes.len - tail->lead, false};
+    if (tail->len == tail->lead) return nothing;
+    return (struct tail_data){tail->bytes + tail->lead, tail->len - tail->lead, false};
 }
 
 static bool reaches_a_line(struct tail_data data, size_t most) {
@@ -255,7 +264,7 @@ static struct tail_data read_next(struct tail *tail, bool found, size_t most) {
         tail->at = before;
         data = nothing;
     } else if (!found && !unproven(&before)) {
-        log_printf(&tail->log, IGGY_LOG_WARN,
+        iggy_log(IGGY_LOG_WARN,
                    "the file that was read up to byte %llu is gone; what followed there is lost; "
                    "going on at the start of %s",
                    (unsigned long long)before.offset, next->path);
@@ -311,7 +320,7 @@ void tail_advance(struct tail *tail, size_t len) {
     tail->at.offset += len;
     size_t behind = tail->lead + len; /* bytes in the buffer before the new offset */
     size_t covered = window(tail->at.offset);
-    tail->at.fingerprint = fingerprint_of(tail->bytes.bytes + behind - covered, covered);
+    tail->at.fingerprint = fingerprint_of(tail->bytes + behind - covered, covered);
 }
 
 void tail_seek(struct tail *tail, const struct tail_position *to) {
@@ -320,14 +329,13 @@ void tail_seek(struct tail *tail, const struct tail_position *to) {
     tail->at = *to;
 }
 
-void tail_init(struct tail *tail, const char *path, struct log log,
-               const struct tail_position *from) {
-    *tail = (struct tail){.path = path, .log = log, .file = -1, .at = *from};
+void tail_init(struct tail *tail, const char *path, const struct tail_position *from) {
+    *tail = (struct tail){.path = path, .file = -1, .at = *from};
 }
 
 void tail_free(struct tail *tail) {
     close_file(tail);
-    buffer_free(&tail->bytes);
+    free(tail->bytes);
 }
 
 bool tail_end(const char *path, struct tail_position *end) {

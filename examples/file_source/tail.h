@@ -27,9 +27,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "buffer.h"
-#include "log.h"
-
 struct tail_position {
     uint64_t offset;
     uint64_t device;
@@ -40,17 +37,17 @@ struct tail_position {
 
 struct tail {
     const char *path; /* the caller's */
-    struct log log;
     int file; /* -1: none is open */
     struct tail_position at;
-    struct buffer bytes; /* what was read: `lead` bytes before the offset, then data */
+    uint8_t *bytes; /* what was read: `lead` bytes before the offset, then data */
+    size_t len;
+    size_t cap;
     size_t lead;
     bool idle; /* it was reported why nothing is read */
 };
 
 /* Starts at a position. One of all zeros is the start of whatever file is there. */
-void tail_init(struct tail *tail, const char *path, struct log log,
-               const struct tail_position *from);
+void tail_init(struct tail *tail, const char *path, const struct tail_position *from);
 void tail_free(struct tail *tail);
 
 /* The position behind the last complete line of the file that is there now. False

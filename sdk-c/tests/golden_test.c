@@ -10,10 +10,10 @@
  * Usage: golden_test <folder>. GOLDEN_DIR in the environment names another folder; a file
  * that is missing there is skipped.
  */
+#include <cjson/cJSON.h>
 #include <errno.h>
 
 #include "check.h"
-#include "json.h"
 #include "producer.h"
 #include "wire.h"
 
@@ -33,25 +33,34 @@ static void *scratch(size_t size) {
     return memset(memory, 0, size);
 }
 
-static struct json member(struct json object, const char *name) {
-    struct json value = {"null", 4};
-    (void)json_member(object, name, &value);
-    return value;
+/* NULL when it is absent. */
+static const cJSON *member(const cJSON *object, const char *name) {
+    return cJSON_GetObjectItemCaseSensitive(object, name);
 }
+
+static bool is_null(const cJSON *value) { return !value || cJSON_IsNull(value); }
+
+/* Texts of cJSON end at a NUL, so the files are read with another character in its place. */
+static const char nul_escape[] = "\\u0000", stand_in_escape[] = "\\ue000";
+static const char stand_in[] = "\xee\x80\x80";
 
 /* Text may hold NULs; one more ends it. */
-static iggy_bytes text_bytes(struct json value) {
-    struct buffer text = {0};
-    CHECK(json_string(value, &text));
-    iggy_bytes bytes = {scratch(text.len + 1), text.len};
-    if (text.len > 0) memcpy((uint8_t *)bytes.data, text.bytes, text.len);
-    buffer_free(&text);
-    return bytes;
+static iggy_bytes text_bytes(const cJSON *value) {
+    const char *text = cJSON_GetStringValue(value);
+    CHECK(text);
+    uint8_t *out = scratch(strlen(text) + 1);
+    size_t len = 0;
+    while (*text) {
+        bool nul = strncmp(text, stand_in, 3) == 0;
+        out[len++] = nul ? 0 : (uint8_t)*text;
+        text += nul ? 3 : 1;
+    }
+    return (iggy_bytes){out, len};
 }
 
-static const char *text_of(struct json value) { return (const char *)text_bytes(value).data; }
+static const char *text_of(const cJSON *value) { return (const char *)text_bytes(value).data; }
 
-static iggy_bytes unhex(struct json value) {
+static iggy_bytes unhex(const cJSON *value) {
     const char *text = text_of(value);
     size_t len = strlen(text) / 2;
     uint8_t *bytes = scratch(len + 1);
@@ -62,9 +71,9 @@ static iggy_bytes unhex(struct json value) {
     return (iggy_bytes){bytes, len};
 }
 
-static uint64_t decimal(struct json value) { return strtoull(text_of(value), NULL, 10); }
+static uint64_t decimal(const cJSON *value) { return strtoull(text_of(value), NULL, 10); }
 
-static iggy_u128 decimal128(struct json value) {
+static iggy_u128 decimal128(const cJSON *value) {
     uint64_t limbs[4] = {0, 0, 0, 0}; /* of 32 bits, the lowest first */
     for (const char *digit = text_of(value); *digit; digit++) {
         uint64_t carry = (uint64_t)(*digit - '0');
@@ -77,7 +86,7 @@ static iggy_u128 decimal128(struct json value) {
     return (iggy_u128){limbs[1] << 32 | limbs[0], limbs[3] << 32 | limbs[2]};
 }
 
-static size_t index_of(struct json value, const char *const *names, size_t count) {
+static size_t index_of(const cJSON *value, const char *const *names, size_t count) {
     const char *name = text_of(value);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0) return i;
@@ -86,12 +95,12 @@ static size_t index_of(struct json value, const char *const *names, size_t count
     abort();
 }
 
-static uint32_t schema_of(struct json value) {
+static uint32_t schema_of(const cJSON *value) {
     static const char *const names[] = {"json", "raw", "text", "proto", "flatbuffer", "avro"};
     return (uint32_t)index_of(value, names, 6);
 }
 
-static uint8_t kind_of(struct json value) {
+static uint8_t kind_of(const cJSON *value) {
     static const char *const names[] = {"raw", "string", "bool", "int8", "int16", "int32", "int64",
                                         "int128", "uint8", "uint16", "uint32", "uint64", "uint128",
                                         "float32", "float64"};
@@ -104,22 +113,16 @@ static iggy_header_field field_of(uint8_t kind, iggy_bytes bytes) {
     return field;
 }
 
-static size_t length(struct json array) {
-    struct json element;
-    size_t count = 0;
-    while (json_element(array, count, &element)) count++;
-    return count;
-}
+static size_t length(const cJSON *array) { return (size_t)cJSON_GetArraySize(array); }
 
 /* NULL for null: no headers. */
-static iggy_header *headers_of(struct json array, size_t *count) {
-    if (json_is_null(array)) return NULL;
+static iggy_header *headers_of(const cJSON *array, size_t *count) {
+    if (is_null(array)) return NULL;
     *count = length(array);
     iggy_header *headers = scratch((*count + 1) * sizeof *headers);
     for (size_t i = 0; i < *count; i++) {
-        struct json entry;
-        CHECK(json_element(array, i, &entry));
-        struct json key = member(entry, "key"), value = member(entry, "value");
+        const cJSON *entry = cJSON_GetArrayItem(array, (int)i);
+        const cJSON *key = member(entry, "key"), *value = member(entry, "value");
         headers[i].key = field_of(kind_of(member(key, "kind")), unhex(member(key, "hex")));
         headers[i].value = field_of(kind_of(member(value, "kind")), unhex(member(value, "hex")));
     }
@@ -128,23 +131,23 @@ static iggy_header *headers_of(struct json array, size_t *count) {
 
 /* ---- Each type: from JSON to bytes, and from bytes to bytes ---------------- */
 
-static void encode_uint(struct json value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, decimal(value)); }
+static void encode_uint(const cJSON *value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, decimal(value)); }
 static void again_u32(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_uint(out, iggy_sdk_read_uint(in, 32)); }
 static void again_u64(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_uint(out, iggy_sdk_read_uint(in, 64)); }
-static void encode_u128(struct json value, struct iggy_buffer *out) { iggy_sdk_put_u128(out, decimal128(value)); }
+static void encode_u128(const cJSON *value, struct iggy_buffer *out) { iggy_sdk_put_u128(out, decimal128(value)); }
 static void again_u128(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_u128(out, iggy_sdk_read_u128(in)); }
 
 static void put_bytes(struct iggy_buffer *out, iggy_bytes bytes) {
     iggy_sdk_put_bytes(out, bytes.data, bytes.len);
 }
-static void encode_text(struct json value, struct iggy_buffer *out) { put_bytes(out, text_bytes(value)); }
+static void encode_text(const cJSON *value, struct iggy_buffer *out) { put_bytes(out, text_bytes(value)); }
 static void again_text(iggy_reader *in, struct iggy_buffer *out) { put_bytes(out, iggy_sdk_read_text(in)); }
-static void encode_bytes(struct json value, struct iggy_buffer *out) { put_bytes(out, unhex(value)); }
+static void encode_bytes(const cJSON *value, struct iggy_buffer *out) { put_bytes(out, unhex(value)); }
 static void again_bytes(iggy_reader *in, struct iggy_buffer *out) { put_bytes(out, iggy_sdk_read_bytes(in)); }
 
-static void encode_schema(struct json value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, schema_of(value)); }
+static void encode_schema(const cJSON *value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, schema_of(value)); }
 static void again_schema(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_uint(out, iggy_sdk_read_schema(in)); }
-static void encode_kind(struct json value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, kind_of(value)); }
+static void encode_kind(const cJSON *value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, kind_of(value)); }
 static void again_kind(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_uint(out, iggy_sdk_read_header_kind(in)); }
 
 static void put_headers(struct iggy_buffer *out, const iggy_header *headers, size_t count) {
@@ -152,7 +155,7 @@ static void put_headers(struct iggy_buffer *out, const iggy_header *headers, siz
     iggy_sdk_put_headers(out, &order, headers, count);
     iggy_sdk_buffer_free(&order);
 }
-static void encode_headers(struct json value, struct iggy_buffer *out) {
+static void encode_headers(const cJSON *value, struct iggy_buffer *out) {
     size_t count = 0;
     const iggy_header *headers = headers_of(value, &count);
     put_headers(out, headers, count);
@@ -164,14 +167,14 @@ static void again_headers(iggy_reader *in, struct iggy_buffer *out) {
     free(headers);
 }
 
-static void encode_topic(struct json value, struct iggy_buffer *out) {
+static void encode_topic(const cJSON *value, struct iggy_buffer *out) {
     iggy_mock_put_topic_metadata(out, (iggy_topic_metadata){text_bytes(member(value, "stream")),
                                                             text_bytes(member(value, "topic"))});
 }
 static void again_topic(iggy_reader *in, struct iggy_buffer *out) {
     iggy_mock_put_topic_metadata(out, iggy_read_topic_metadata(in));
 }
-static void encode_metadata(struct json value, struct iggy_buffer *out) {
+static void encode_metadata(const cJSON *value, struct iggy_buffer *out) {
     iggy_mock_put_messages_metadata(
         out, (iggy_messages_metadata){(uint32_t)decimal(member(value, "partition_id")),
                                       decimal(member(value, "current_offset")),
@@ -181,7 +184,7 @@ static void again_metadata(iggy_reader *in, struct iggy_buffer *out) {
     iggy_mock_put_messages_metadata(out, iggy_read_messages_metadata(in));
 }
 
-static void encode_raw_message(struct json value, struct iggy_buffer *out) {
+static void encode_raw_message(const cJSON *value, struct iggy_buffer *out) {
     size_t count = 0;
     struct iggy_buffer headers = {0};
     const iggy_header *list = headers_of(member(value, "headers"), &count);
@@ -202,11 +205,11 @@ static void again_raw_message(iggy_reader *in, struct iggy_buffer *out) {
     iggy_message message = iggy_sdk_read_message(in);
     iggy_mock_put_raw_message(out, &message);
 }
-static void encode_raw_messages(struct json value, struct iggy_buffer *out) {
-    struct json messages = member(value, "messages"), message;
+static void encode_raw_messages(const cJSON *value, struct iggy_buffer *out) {
+    const cJSON *messages = member(value, "messages"), *message;
     iggy_sdk_put_uint(out, schema_of(member(value, "schema")));
     iggy_sdk_put_uint(out, length(messages));
-    for (size_t i = 0; json_element(messages, i, &message); i++) encode_raw_message(message, out);
+    cJSON_ArrayForEach(message, messages) encode_raw_message(message, out);
 }
 static void again_raw_messages(iggy_reader *in, struct iggy_buffer *out) {
     iggy_messages messages = iggy_read_messages(in);
@@ -217,15 +220,15 @@ static void again_raw_messages(iggy_reader *in, struct iggy_buffer *out) {
     CHECK(in->failed || (!messages.rest.failed && messages.rest.at == in->at));
 }
 
-static bool option64_of(struct json value, uint64_t *number) {
-    if (json_is_null(value)) return false;
+static bool option64_of(const cJSON *value, uint64_t *number) {
+    if (is_null(value)) return false;
     *number = decimal(value);
     return true;
 }
-static iggy_produced_message produced_of(struct json value) {
+static iggy_produced_message produced_of(const cJSON *value) {
     iggy_produced_message message = {0};
     iggy_bytes payload = unhex(member(value, "payload"));
-    message.has_id = !json_is_null(member(value, "id"));
+    message.has_id = !is_null(member(value, "id"));
     if (message.has_id) message.id = decimal128(member(value, "id"));
     message.has_checksum = option64_of(member(value, "checksum"), &message.checksum);
     message.has_timestamp = option64_of(member(value, "timestamp"), &message.timestamp);
@@ -241,7 +244,7 @@ static void put_produced(struct iggy_buffer *out, const iggy_produced_message *m
     iggy_sdk_put_produced(out, &order, message);
     iggy_sdk_buffer_free(&order);
 }
-static void encode_produced(struct json value, struct iggy_buffer *out) {
+static void encode_produced(const cJSON *value, struct iggy_buffer *out) {
     iggy_produced_message message = produced_of(value);
     put_produced(out, &message);
 }
@@ -258,16 +261,16 @@ static void finish(iggy_producer *producer, struct iggy_buffer *out) {
     iggy_sdk_buffer_append(out, bytes.data, bytes.len);
     iggy_sdk_producer_free(producer);
 }
-static void encode_batch(struct json value, struct iggy_buffer *out) {
-    struct json messages = member(value, "messages"), message;
+static void encode_batch(const cJSON *value, struct iggy_buffer *out) {
+    const cJSON *messages = member(value, "messages"), *message;
     iggy_producer producer = {0};
     iggy_sdk_producer_reset(&producer);
     iggy_produce_schema(&producer, (enum iggy_schema)schema_of(member(value, "schema")));
-    for (size_t i = 0; json_element(messages, i, &message); i++) {
+    cJSON_ArrayForEach(message, messages) {
         iggy_produced_message produced = produced_of(message);
         iggy_sdk_producer_append(&producer, &produced); /* empty payloads are among them */
     }
-    if (!json_is_null(member(value, "state"))) {
+    if (!is_null(member(value, "state"))) {
         iggy_bytes state = unhex(member(value, "state"));
         iggy_produce_state(&producer, state.data, state.len);
     }
@@ -288,7 +291,7 @@ static void again_batch(iggy_reader *in, struct iggy_buffer *out) {
 
 static const struct type {
     const char *name;
-    void (*encode)(struct json value, struct iggy_buffer *out);
+    void (*encode)(const cJSON *value, struct iggy_buffer *out);
     void (*again)(iggy_reader *in, struct iggy_buffer *out); /* decodes, and encodes what it got */
 } types[] = {
     {"u32", encode_uint, again_u32},
@@ -320,8 +323,8 @@ static const struct type *type_named(const char *name, bool *optional) {
     abort();
 }
 
-static void encode(const char *type_name, struct json value, struct iggy_buffer *out) {
-    bool optional, present = !json_is_null(value);
+static void encode(const char *type_name, const cJSON *value, struct iggy_buffer *out) {
+    bool optional, present = !is_null(value);
     const struct type *type = type_named(type_name, &optional);
     if (optional) iggy_sdk_buffer_byte(out, present);
     if (!optional || present) type->encode(value, out);
@@ -351,7 +354,7 @@ static iggy_reader exact_reader(iggy_bytes bytes, uint8_t **copy) {
     return iggy_reader_over(*copy, bytes.len);
 }
 
-static void encodes_as_the_reference(struct json value, const char *type, iggy_bytes want) {
+static void encodes_as_the_reference(const cJSON *value, const char *type, iggy_bytes want) {
     struct iggy_buffer out = {0}, round = {0};
     uint8_t *copy;
     encode(type, value, &out);
@@ -366,7 +369,7 @@ static void encodes_as_the_reference(struct json value, const char *type, iggy_b
     free(copy);
 }
 
-static void decodes_as_the_reference(struct json expected, const char *type, iggy_bytes bytes) {
+static void decodes_as_the_reference(const cJSON *expected, const char *type, iggy_bytes bytes) {
     struct iggy_buffer out = {0}, want = {0};
     uint8_t *copy;
     bool ok = strcmp(text_of(member(expected, "status")), "ok") == 0;
@@ -374,9 +377,9 @@ static void decodes_as_the_reference(struct json expected, const char *type, igg
     again(type, &reader, &out);
     CHECK(reader.failed == !ok);
     if (ok) {
-        uint64_t trailing;
-        CHECK(json_uint(member(expected, "trailing_bytes"), &trailing));
-        CHECK_EQUAL(reader.end - reader.at, trailing);
+        const cJSON *trailing = member(expected, "trailing_bytes");
+        CHECK(cJSON_IsNumber(trailing));
+        CHECK_EQUAL(reader.end - reader.at, trailing->valuedouble);
         encode(type, member(expected, "value"), &want);
         expect_bytes(&out, (iggy_bytes){want.data, want.len});
     }
@@ -385,7 +388,7 @@ static void decodes_as_the_reference(struct json expected, const char *type, igg
     free(copy);
 }
 
-static void postcard_case(struct json test) {
+static void postcard_case(const cJSON *test) {
     const char *type = text_of(member(test, "type"));
     iggy_bytes bytes = unhex(member(test, "hex"));
     if (strcmp(text_of(member(test, "op")), "pc_encode") == 0) {
@@ -395,7 +398,7 @@ static void postcard_case(struct json test) {
     }
 }
 
-static void generation_case(struct json test) {
+static void generation_case(const cJSON *test) {
     static const char *const current[] = {"hex_iggy_common_0_9_0", "hex_iggy_common_0_10_0",
                                           "hex_iggy_common_0_11_0_edge_4"};
     iggy_bytes value = unhex(member(test, "value_hex"));
@@ -414,8 +417,9 @@ static void generation_case(struct json test) {
         CHECK_EQUAL(found.len, value.len);
         CHECK(memcmp(found.data, value.data, value.len) == 0);
     }
-    bool accepted;
-    CHECK(json_bool(member(test, "newer_decoder_accepts_0_8_0_bytes"), &accepted));
+    const cJSON *accepts = member(test, "newer_decoder_accepts_0_8_0_bytes");
+    CHECK(cJSON_IsBool(accepts));
+    bool accepted = cJSON_IsTrue(accepts);
     iggy_bytes old = unhex(member(test, "hex_iggy_common_0_8_0"));
     iggy_reader reader = iggy_reader_over(old.data, old.len);
     iggy_header *headers;
@@ -427,34 +431,42 @@ static void generation_case(struct json test) {
 /* ---- Files ---------------------------------------------------------------- */
 
 /* NULL: there is none. */
-static struct buffer *load(const char *folder, const char *name) {
-    static struct buffer text;
+static cJSON *load(const char *folder, const char *name) {
+    struct iggy_buffer text = {0};
     char path[4096], piece[65536];
     CHECK(snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path);
     FILE *file = fopen(path, "rb");
     if (!file && errno == ENOENT) return NULL;
     CHECK(file);
-    buffer_reset(&text);
-    for (size_t len; (len = fread(piece, 1, sizeof piece, file)) > 0;) buffer_append(&text, piece, len);
-    CHECK(!ferror(file) && !text.failed);
+    for (size_t len; (len = fread(piece, 1, sizeof piece, file)) > 0;) {
+        iggy_sdk_buffer_append(&text, piece, len);
+    }
+    CHECK(!ferror(file));
     fclose(file);
-    return &text;
+    iggy_sdk_buffer_byte(&text, 0);
+    CHECK(!text.failed);
+    for (char *at = (char *)text.data; (at = strstr(at, nul_escape));) {
+        memcpy(at, stand_in_escape, strlen(stand_in_escape));
+    }
+    cJSON *cases = cJSON_Parse((char *)text.data);
+    CHECK(cases);
+    iggy_sdk_buffer_free(&text);
+    return cases;
 }
 
-static size_t run(const char *folder, const char *name, void (*run_case)(struct json)) {
-    struct buffer *text = load(folder, name);
-    struct json cases, test;
-    if (!text) return 0;
-    CHECK(json_parse(text->bytes, text->len, &cases));
+static size_t run(const char *folder, const char *name, void (*run_case)(const cJSON *)) {
+    cJSON *cases = load(folder, name), *test;
     size_t count = 0;
-    for (; json_element(cases, count, &test); count++) {
+    if (!cases) return 0;
+    cJSON_ArrayForEach(test, cases) {
         used = 0;
         fprintf(stderr, "%s\n", text_of(member(test, "name"))); /* shown after a failure */
         run_case(test);
+        count++;
     }
     printf("%s: %zu cases\n", name, count);
     CHECK(count > 0);
-    buffer_free(text);
+    cJSON_Delete(cases);
     return count;
 }
 

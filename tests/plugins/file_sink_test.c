@@ -10,6 +10,7 @@
  *
  * Usage: file_sink_test <library>
  */
+#include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +20,6 @@
 
 #include "check.h"
 #include "host.h"
-#include "json.h"
 
 static iggy_sink_api api;
 static uint32_t last_id;
@@ -319,14 +319,14 @@ static void concurrent_batches_stay_whole(void) {
     char *text = host_read_file(f.path);
     int lines = 0;
     for (char *line = text, *next; *line; line = next, lines++) {
-        struct json json, offset;
-        uint64_t number;
         next = strchr(line, '\n');
         CHECK(next);
-        CHECK(json_parse((const uint8_t *)line, (size_t)(next - line), &json));
-        CHECK(json_member(json, "offset", &offset) && json_uint(offset, &number));
-        CHECK_EQUAL(number, lines % BATCH); /* batches are not interleaved */
-        next++;
+        *next++ = '\0';
+        cJSON *record = cJSON_Parse(line);
+        const cJSON *offset = cJSON_GetObjectItemCaseSensitive(record, "offset");
+        CHECK(cJSON_IsNumber(offset));
+        CHECK_EQUAL(offset->valuedouble, lines % BATCH); /* batches are not interleaved */
+        cJSON_Delete(record);
     }
     CHECK_EQUAL(lines, THREADS * BATCHES * BATCH);
     free(text);

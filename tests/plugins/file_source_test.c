@@ -20,10 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "buffer.h"
 #include "check.h"
 #include "host.h"
-#include "io.h"
+#include "syscalls.h"
 
 static iggy_source_api api;
 static uint32_t last_id;

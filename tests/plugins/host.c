@@ -16,9 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "buffer.h"
 #include "check.h"
-#include "postcard.h"
+#include "wire.h"
 
 /* ---- Loading --------------------------------------------------------------- */
 
@@ -99,34 +98,34 @@ static struct queued {
 
 int32_t (*host_on_send)(uint32_t id, uint64_t batch_id);
 
-static char *copy(struct slice slice) {
+static char *copy(iggy_bytes slice) {
     char *text = malloc(slice.len + 1);
     CHECK(text);
-    if (slice.len > 0) memcpy(text, slice.bytes, slice.len);
+    if (slice.len > 0) memcpy(text, slice.data, slice.len);
     text[slice.len] = '\0';
     return text;
 }
 
 static void decode(struct host_batch *batch, const uint8_t *messages, size_t len) {
-    struct reader reader = reader_over(messages, len);
-    batch->schema = (uint32_t)read_uint(&reader, 32);
-    batch->count = (size_t)read_uint(&reader, 64);
+    iggy_reader reader = iggy_reader_over(messages, len);
+    iggy_mock_produced produced = iggy_mock_read_batch(&reader);
+    CHECK(!reader.failed && reader.at == reader.end);
+    batch->schema = produced.schema;
+    batch->count = produced.count;
     batch->payloads = calloc(batch->count + 1, sizeof *batch->payloads);
     batch->lens = calloc(batch->count + 1, sizeof *batch->lens);
     CHECK(batch->payloads && batch->lens);
     for (size_t i = 0; i < batch->count; i++) {
-        for (int option = 0; option < 5; option++) CHECK_EQUAL(read_uint(&reader, 32), 0);
-        struct slice payload = read_bytes(&reader);
-        batch->payloads[i] = copy(payload);
-        batch->lens[i] = payload.len;
+        const iggy_produced_message *message = &produced.messages[i];
+        CHECK(!message->has_id && !message->has_checksum && !message->has_timestamp);
+        CHECK(!message->has_origin_timestamp && !message->headers);
+        batch->payloads[i] = copy((iggy_bytes){message->payload, message->payload_len});
+        batch->lens[i] = message->payload_len;
     }
-    batch->has_state = read_uint(&reader, 32) == 1;
-    if (batch->has_state) {
-        struct slice state = read_bytes(&reader);
-        batch->state = (uint8_t *)copy(state);
-        batch->state_len = state.len;
-    }
-    CHECK(!reader.failed && reader.at == reader.end);
+    batch->has_state = produced.has_state;
+    if (batch->has_state) batch->state = (uint8_t *)copy(produced.state);
+    batch->state_len = produced.state.len;
+    iggy_mock_free_produced(&produced);
 }
 
 static void receive(uint32_t id, uint64_t batch_id, const uint8_t *messages, size_t len) {
@@ -182,61 +181,60 @@ void host_free_batch(struct host_batch *batch) {
 
 /* ---- Feeding sinks --------------------------------------------------------- */
 
-static void put_text(struct buffer *out, const char *text) {
-    put_uint(out, strlen(text));
-    buffer_text(out, text);
+static void put_text(struct iggy_buffer *out, const char *text) {
+    iggy_sdk_put_bytes(out, text, strlen(text));
 }
 
 /* Base64 written bit by bit, so not by the code under test. */
-static void put_header_field(struct buffer *out, uint8_t kind, const uint8_t *bytes, size_t len) {
+static void put_header_field(struct iggy_buffer *out, uint8_t kind, const uint8_t *bytes, size_t len) {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    buffer_byte(out, kind);
-    put_uint(out, (len + 2) / 3 * 4);
+    iggy_sdk_buffer_byte(out, kind);
+    iggy_sdk_put_uint(out, (len + 2) / 3 * 4);
     size_t bits = len * 8;
     for (size_t at = 0; at < (len + 2) / 3 * 24; at += 6) {
         unsigned digit = 0;
         for (size_t bit = at; bit < at + 6; bit++) {
             digit = digit << 1 | (bit < bits ? bytes[bit / 8] >> (7 - bit % 8) & 1 : 0);
         }
-        buffer_byte(out, at < bits ? (uint8_t)digits[digit] : '=');
+        iggy_sdk_buffer_byte(out, at < bits ? (uint8_t)digits[digit] : '=');
     }
 }
 
-static void put_message_with_headers(struct buffer *out, const struct host_message *message) {
-    struct buffer headers = {0};
+static void put_message_with_headers(struct iggy_buffer *out, const struct host_message *message) {
+    struct iggy_buffer headers = {0};
     for (size_t i = 0; i < message->header_count; i++) {
         const struct host_header *header = &message->headers[i];
-        if (i == 0) put_uint(&headers, message->header_count);
+        if (i == 0) iggy_sdk_put_uint(&headers, message->header_count);
         put_header_field(&headers, header->key_kind, header->key, header->key_len);
         put_header_field(&headers, header->value_kind, header->value, header->value_len);
     }
-    put_uint(out, 1); /* id */
-    put_uint(out, message->offset);
-    put_uint(out, 0); /* checksum */
-    put_uint(out, message->timestamp);
-    put_uint(out, 0); /* origin timestamp */
-    put_uint(out, headers.len);
-    buffer_append(out, headers.bytes, headers.len);
-    put_uint(out, message->payload_len);
-    buffer_append(out, message->payload, message->payload_len);
+    iggy_sdk_put_uint(out, 1); /* id */
+    iggy_sdk_put_uint(out, message->offset);
+    iggy_sdk_put_uint(out, 0); /* checksum */
+    iggy_sdk_put_uint(out, message->timestamp);
+    iggy_sdk_put_uint(out, 0); /* origin timestamp */
+    iggy_sdk_put_uint(out, headers.len);
+    iggy_sdk_buffer_append(out, headers.data, headers.len);
+    iggy_sdk_put_uint(out, message->payload_len);
+    iggy_sdk_buffer_append(out, message->payload, message->payload_len);
     CHECK(!headers.failed);
-    buffer_free(&headers);
+    iggy_sdk_buffer_free(&headers);
 }
 
 struct host_blobs host_encode(const char *stream, const char *topic, uint32_t partition,
                               uint8_t schema, const struct host_message *messages, size_t count) {
-    struct buffer topic_blob = {0}, metadata_blob = {0}, messages_blob = {0};
+    struct iggy_buffer topic_blob = {0}, metadata_blob = {0}, messages_blob = {0};
     put_text(&topic_blob, stream);
     put_text(&topic_blob, topic);
-    put_uint(&metadata_blob, partition);
-    put_uint(&metadata_blob, count > 0 ? messages[count - 1].offset : 0);
-    put_uint(&metadata_blob, schema);
-    put_uint(&messages_blob, schema);
-    put_uint(&messages_blob, count);
+    iggy_sdk_put_uint(&metadata_blob, partition);
+    iggy_sdk_put_uint(&metadata_blob, count > 0 ? messages[count - 1].offset : 0);
+    iggy_sdk_put_uint(&metadata_blob, schema);
+    iggy_sdk_put_uint(&messages_blob, schema);
+    iggy_sdk_put_uint(&messages_blob, count);
     for (size_t i = 0; i < count; i++) put_message_with_headers(&messages_blob, &messages[i]);
     CHECK(!topic_blob.failed && !metadata_blob.failed && !messages_blob.failed);
-    return (struct host_blobs){topic_blob.bytes, metadata_blob.bytes, messages_blob.bytes,
+    return (struct host_blobs){topic_blob.data, metadata_blob.data, messages_blob.data,
                                topic_blob.len,   metadata_blob.len,   messages_blob.len};
 }
 
@@ -299,15 +297,15 @@ void host_append_file(const char *path, const char *text) {
 }
 
 char *host_read_file(const char *path) {
-    struct buffer text = {0};
+    struct iggy_buffer text = {0};
     FILE *file = fopen(path, "r");
     CHECK(file);
     char bytes[4096];
     for (size_t got; (got = fread(bytes, 1, sizeof bytes, file)) > 0;) {
-        buffer_append(&text, bytes, got);
+        iggy_sdk_buffer_append(&text, bytes, got);
     }
     fclose(file);
-    buffer_byte(&text, 0);
+    iggy_sdk_buffer_byte(&text, 0);
     CHECK(!text.failed);
-    return (char *)text.bytes;
+    return (char *)text.data;
 }

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io.h"
+#include "syscalls.h"
 
 static inline void pause_now_and_then(void) {
     static unsigned seed = 1; /* one thread polls */

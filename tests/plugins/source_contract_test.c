@@ -16,7 +16,7 @@
 
 #include "check.h"
 #include "host.h"
-#include "io.h"
+#include "syscalls.h"
 
 static iggy_source_api api;
 static iggy_source_api generation1;
@@ -186,7 +186,7 @@ static void fifth_nack_in_a_row_ends_the_source(void) {
     }
     CHECK(seconds() - start >= 1.5); /* 100 + 200 + 400 + 800 ms of pauses */
     CHECK(!host_next_batch_within(2000));
-    CHECK(host_logged("giving up"));
+    CHECK(host_logged("in a row were Nacked"));
     CHECK_EQUAL(api.batch_result(id, 5, IGGY_BATCH_ACK), IGGY_INVALID);
     close_ok(id);
 }

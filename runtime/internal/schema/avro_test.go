@@ -152,6 +152,7 @@ func TestHostileAvroIsAnError(t *testing.T) {
 		"boolean of 2":                {`"boolean"`, []byte{2}},
 		"string not UTF-8":            {`"string"`, []byte{2, 0xff}},
 		"nested 100000 deep":          {`{"type":"record","name":"L","fields":[{"name":"next","type":["null","L"]}]}`, bytes.Repeat([]byte{2}, 100_000)},
+		"a record within itself":      {`{"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}`, nil},
 		"infinity":                    {`"double"`, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x7f}},
 		"bytes behind":                {`"null"`, []byte{0}},
 	} {
@@ -183,16 +184,20 @@ func TestNestedUnionsAreNotTriedForEver(t *testing.T) {
 }
 
 func TestWrongAvroSchemaFailsWithReason(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "huge.avsc", `"int"`+strings.Repeat(" ", maxSchemaFile))
 	for name, c := range map[string]struct {
 		config Config
 		want   string
 	}{
 		"missing":       {Config{AvroSchemaPath: "testdata/none.avsc"}, "no such file"},
 		"a folder":      {Config{AvroSchemaPath: "testdata"}, "not a regular file"},
+		"huge":          {Config{AvroSchemaPath: dir + "/huge.avsc"}, "not a regular file of at most"},
+		"nested deep":   {Config{AvroSchemaJSON: nested(`{"type":"array","items":`, `"int"`, "}", 100_000)}, "avro schema"},
 		"not JSON":      {Config{AvroSchemaJSON: "record"}, "avro schema"},
 		"unknown type":  {Config{AvroSchemaJSON: `{"type":"nope"}`}, "avro schema"},
 		"incompatible":  {Config{AvroSchemaJSON: `"int"`, AvroReaderSchemaJSON: `"string"`}, "reader schema"},
-		"logical types": {Config{AvroSchemaJSON: `"int"`, AvroLogicalTypes: "text"}, `avro_logical_types: found "text", need number or rfc3339`},
+		"logical types": {Config{AvroSchemaJSON: `"int"`, AvroLogicalTypes: "text"}, `avro_logical_types: found "text", need numbers or rfc3339`},
 	} {
 		c.config.Schema = wire.SchemaAvro
 		if _, err := NewCodec(c.config); err == nil || !strings.Contains(err.Error(), c.want) || CodeOf(err) != CodeInvalidConfigValue {

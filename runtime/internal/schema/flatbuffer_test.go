@@ -6,7 +6,9 @@ package schema
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -129,6 +131,50 @@ func expectErrorOrJSON(t *testing.T, s *flatSchema, buffer []byte) {
 	t.Helper()
 	if text, err := s.print(nil, buffer); err == nil && !ValidJSON(text) {
 		t.Fatalf("%x decodes to %s", buffer, text)
+	}
+}
+
+// Given hostile buffers, when they are decoded, then each is an error, soon and in bounded
+// memory.
+func TestHostileFlatBufferIsAnError(t *testing.T) {
+	s := inventory(t)
+	u32 := func(values ...uint32) (b []byte) {
+		for _, v := range values {
+			b = binary.LittleEndian.AppendUint32(b, v)
+		}
+		return b
+	}
+	// Of a table with a name and children: the vtable, the table, and what its two offsets lead to.
+	item := func(name, children uint32, rest ...byte) []byte {
+		vtable := make([]byte, 64)
+		binary.LittleEndian.PutUint16(vtable, 62) // up to field 28, and two bytes to align
+		binary.LittleEndian.PutUint16(vtable[2:], 12)
+		binary.LittleEndian.PutUint16(vtable[4:], 4)
+		binary.LittleEndian.PutUint16(vtable[4+2*28:], 8)
+		return slices.Concat(u32(68), vtable, u32(64, name, children), rest)
+	}
+	for name, buffer := range map[string][]byte{
+		"nothing":                    nil,
+		"three bytes":                {1, 0, 0},
+		"root beyond":                u32(100),
+		"root at 2^31":               u32(1 << 31),
+		"root is itself":             u32(0),
+		"vtable beyond":              u32(4, 1<<31),
+		"vtable is the table":        u32(4, 0),
+		"string of 2^31":             item(8, 0, u32(1<<31)...),
+		"string of 2^32-1":           item(8, 0, u32(math.MaxUint32)...),
+		"string at itself":           item(0, 0),
+		"vector of 2^31":             item(8, 8, u32(0, 1<<31)...),
+		"child at itself":            item(8, 8, u32(0, 1, 0)...),
+		"child before the buffer":    item(8, 8, u32(0, 1, math.MaxUint32)...),
+		"children that are the item": item(8, 8, u32(0, 1, math.MaxUint32-19)...), // 20 back, by wrapping
+	} {
+		if got, err := s.print(nil, buffer); err == nil {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got, err := s.print(nil, item(8, 8, u32(0, 0)...)); err != nil || string(got) != `{"name":"","children":[]}` {
+		t.Errorf("the frame of these buffers is %s, %v", got, err)
 	}
 }
 

@@ -147,18 +147,10 @@ func NewCodec(codec *config.Codec) (schema.Codec, error) {
 		AvroSchemaPath:         codec.AvroSchemaPath,
 		AvroReaderSchemaJSON:   codec.AvroReaderSchemaJSON,
 		AvroReaderSchemaPath:   codec.AvroReaderSchemaPath,
-		AvroLogicalTypes:       avroLogicalTypes(codec.AvroLogicalTypes),
+		AvroLogicalTypes:       codec.AvroLogicalTypes,
 		FlatBufferSchemaPath:   codec.FlatBufferSchemaPath,
 		FlatBufferRootTable:    codec.FlatBufferRootTable,
 	})
-}
-
-// avroLogicalTypes is the codec's word for the configuration's.
-func avroLogicalTypes(configured string) string {
-	if configured == "numbers" {
-		return "number"
-	}
-	return configured
 }
 
 // planTransforms builds the enabled transforms, in the order of the file (decision E8).

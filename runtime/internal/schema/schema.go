@@ -60,7 +60,7 @@ type Config struct {
 	AvroSchemaPath       string
 	AvroReaderSchemaJSON string
 	AvroReaderSchemaPath string
-	AvroLogicalTypes     string // number (the default) or rfc3339
+	AvroLogicalTypes     string // numbers (the default) or rfc3339
 
 	// FlatBuffers are read through their binary schema.
 	FlatBufferSchemaPath string
@@ -97,7 +97,7 @@ func (c *Config) avroCodec() (Codec, error) {
 		ReaderSchemaPath: c.AvroReaderSchemaPath,
 	}
 	var err error
-	config.DateTimes, err = choice("avro_logical_types", c.AvroLogicalTypes, "number", "rfc3339")
+	config.DateTimes, err = choice("avro_logical_types", c.AvroLogicalTypes, "numbers", "rfc3339")
 	if err != nil {
 		return nil, err
 	}

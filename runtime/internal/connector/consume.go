@@ -32,8 +32,8 @@ type groupMember interface {
 	Close(context.Context) error
 }
 
-// consumption is the loop of one stream and topic of a sink: poll, prepare, hand
-// over, call the plugin, commit. One batch is one poll answer, so it never mixes
+// consumption is the loop of one stream and topic of a sink: poll, hand over,
+// prepare, call the plugin, commit. One batch is one poll answer, so it never mixes
 // partitions and never waits for more (decision C1).
 //
 // With after_polling the offset is stored when the batch is handed over, and what
@@ -160,11 +160,13 @@ func (c *consumption) process(ctx context.Context, polled *iggy.Batch) error {
 	c.observe.begin(polled)
 	logBatch(c.log, c.verbose, "Processing messages", "messages", polled.Len())
 
+	// First of all, so that the server looks for the next batch while this one is
+	// prepared too. Nothing lies in between that could keep it from the plugin.
+	c.member.HandOver(polled)
+	failpoint.Hit(failpoint.AfterHandOver)
 	c.prepare(polled)
 	c.observe.prepared(c.pipeline.DecodeTime())
-	c.member.HandOver(polled)
 	c.showLag(polled)
-	failpoint.Hit(failpoint.AfterHandOver)
 	err := c.give(ctx, &held{batch: polled})
 	c.observe.end(err)
 	return err

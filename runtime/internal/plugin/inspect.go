@@ -73,7 +73,7 @@ func Inspect(path string) (Info, error) {
 	}
 	info, err := readLibrary(resolved)
 	if info.exports(symSinkVersion) || info.exports(symSourceVersion) {
-		info.Version, info.VersionProblem = readVersion(resolved, versionTimeout)
+		info.Version, info.VersionProblem = readVersion(&info, versionTimeout)
 	}
 	if err == nil {
 		err = info.usable()

@@ -55,6 +55,7 @@ const (
 	CallConsume     = "consume"
 	CallBatchResult = "batch_result"
 	CallClose       = "close"
+	CallVersion     = "version"
 )
 
 // Receiver takes the batches of one source.

@@ -35,3 +35,11 @@ uint64_t host_repair_signal_handlers(void) {
         if (repair(number)) repaired |= UINT64_C(1) << (number - 1);
     return repaired;
 }
+
+uint64_t host_unguarded_signal_handlers(void) {
+    uint64_t found = 0;
+    struct sigaction action;
+    for (int number = 1; number <= LAST_SIGNAL; number++)
+        if (sigaction(number, NULL, &action) == 0 && lacks_stack(&action)) found |= UINT64_C(1) << (number - 1);
+    return found;
+}

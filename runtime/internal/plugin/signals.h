@@ -11,4 +11,7 @@
  * signal n + 1. */
 uint64_t host_repair_signal_handlers(void);
 
+/* Returns the signals whose handler lacks SA_ONSTACK, in the same form. */
+uint64_t host_unguarded_signal_handlers(void);
+
 #endif

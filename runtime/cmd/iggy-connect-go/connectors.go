@@ -269,12 +269,18 @@ func (v validation) print(w io.Writer, asJSON bool) error {
 }
 
 func connectorsOffsetsCommand(client *apiClient) *cobra.Command {
+	var change offsetChange
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "offsets KEY",
-		Short: "Show how far a sink has come in each partition",
-		Args:  exactly(1, "KEY"),
+		Short: "Show how far a sink has come in each partition, or set that while it is stopped",
+		Long: "Show how far a sink has come in each partition, or set that while it is stopped.\n\n" +
+			"An offset is that of the last message that counts as done: the sink goes on with the next one.",
+		Args: exactly(1, "KEY"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := change.check(); err != nil {
+				return err
+			}
 			id, err := client.find(c.Context(), args[0])
 			if err != nil {
 				return err
@@ -282,13 +288,17 @@ func connectorsOffsetsCommand(client *apiClient) *cobra.Command {
 			if id.Kind != config.KindSink {
 				return usageError{fmt.Errorf("%s has no offsets: only sinks consume", id)}
 			}
-			offsets := []api.Offset{}
-			if err := client.call(c.Context(), http.MethodGet, pathOf(id)+"/offsets", nil, &offsets); err != nil {
+			offsets, err := change.apply(c.Context(), client, pathOf(id)+"/offsets")
+			if err != nil {
 				return err
 			}
 			return printOffsets(c.OutOrStdout(), offsets, asJSON)
 		},
 	}
+	c.Flags().StringArrayVar(&change.set, "set", nil, "store an offset, `PARTITION=OFFSET`, or PARTITION=first to begin with the oldest message; may be repeated")
+	c.Flags().BoolVar(&change.rewind, "rewind", false, "begin with the oldest message in every partition")
+	c.Flags().StringVar(&change.stream, "stream", "", "set or rewind only in this `STREAM`")
+	c.Flags().StringVar(&change.topic, "topic", "", "set or rewind only in this `TOPIC`")
 	addJSONFlag(c, &asJSON)
 	return c
 }

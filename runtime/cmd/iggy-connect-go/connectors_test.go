@@ -16,6 +16,9 @@ import (
 	"testing"
 )
 
+const orderLetter = `{"letter":"0-17","connector":"sink/orders","stage":"consume","reason":"consume returned 1","stream":"s","topic":"t",
+	"partition":1,"offset":5,"attempts":4,"time":1769860800000000,"message_id":"0102030405060708090a0b0c0d0e0f10","size":8`
+
 // fakeInstance answers as an instance with two sinks and a source does, and keeps what
 // it was asked to change.
 type fakeInstance struct {
@@ -45,8 +48,18 @@ func newFakeInstance(t *testing.T, key string) *fakeInstance {
 		"GET /sinks/offline": "{",
 		"GET /sinks/orders/offsets": `[{"stream":"s","topic":"t","consumer_group":"g","partition":0,"stored_offset":41,"current_offset":99,"lag":58},
 			{"stream":"s","topic":"t","consumer_group":"g","partition":1,"stored_offset":null,"current_offset":null,"lag":0}]`,
+		"GET /sinks/orders/dead-letters":         `{"letters":[` + orderLetter + `}],"total":7,"others":1,"foreign":2}`,
+		"GET /sinks/orders/dead-letters/0-17":    orderLetter + `,"payload":"{\"id\":1}","headers":{"trace":"1"},"headers_dropped":false}`,
+		"GET /sinks/orders/dead-letters/0-18":    orderLetter + `,"payload":null,"payload_base64":"/wA=","headers":{},"headers_dropped":true}`,
+		"DELETE /sinks/orders/dead-letters":      `{"done":4,"refused":0}`,
+		"POST /sinks/orders/dead-letters/replay": `{"done":1,"refused":2,"reason":"consume\nreturned 1"}`,
 	} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				f.note(r.Method + " " + r.URL.RequestURI())
+			}
+			io.WriteString(w, body)
+		})
 	}
 	mux.HandleFunc("POST /sinks/orders/configs/validate", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -80,6 +93,12 @@ func (f *fakeInstance) change(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+func (f *fakeInstance) note(change string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes = append(f.changes, change)
 }
 
 func (f *fakeInstance) wantChanges(t *testing.T, want ...string) {
@@ -147,6 +166,36 @@ func TestConnectorsOffsets_given_a_sink_when_asked_should_show_each_partition(t 
 	mustContain(t, output, "STREAM  TOPIC  GROUP  PARTITION  STORED  CURRENT  LAG", "s       t      g      0          41      99       58", "s       t      g      1          -       -        0")
 	mustContain(t, mustRun(t, "connectors", "offsets", "sink/orders", "--url", f.URL, "--json"), `"stored_offset": 41`)
 	mustContain(t, mustMisuse(t, "connectors", "offsets", "source/orders", "--url", f.URL), "only sinks consume")
+}
+
+func TestConnectorsOffsets_given_what_to_set_when_run_should_store_it_and_show_the_offsets(t *testing.T) {
+	f := newFakeInstance(t, "")
+	mustContain(t, mustRun(t, "connectors", "offsets", "sink/orders", "--url", f.URL, "--set", "0=18446744073709551615", "--set", "1=first"), "STORED")
+	mustRun(t, "connectors", "offsets", "sink/orders", "--url", f.URL, "--rewind", "--stream", "s", "--topic", "t")
+	const partition0 = `{"stream":"s","topic":"t","consumer_group":"g","partition":0,"stored_offset":`
+	const partition1 = `{"stream":"s","topic":"t","consumer_group":"g","partition":1,"stored_offset":null}`
+	f.wantChanges(t,
+		`PUT /sinks/orders/offsets {"offsets":[`+partition0+`18446744073709551615},`+partition1+`]}`,
+		`PUT /sinks/orders/offsets {"offsets":[`+partition0+`null},`+partition1+`]}`)
+}
+
+func TestConnectorsOffsets_given_what_cannot_be_set_when_run_should_set_nothing(t *testing.T) {
+	f := newFakeInstance(t, "")
+	for _, c := range []struct{ args, want string }{
+		{"--set 0", `"0" is not PARTITION=OFFSET or PARTITION=first`},
+		{"--set 0=last", `"0=last" is not`},
+		{"--set 0=-1", `"0=-1" is not`},
+		{"--set x=1", `"x=1" is not`},
+		{"--set 0=1 --set 0=2", "partition 0 twice"},
+		{"--set 0=1 --rewind", "either --set or --rewind"},
+		{"--topic t", "go with --set or --rewind"},
+	} {
+		args := append([]string{"connectors", "offsets", "sink/orders", "--url", f.URL}, strings.Fields(c.args)...)
+		mustContain(t, mustMisuse(t, args...), c.want)
+	}
+	mustContain(t, mustFail(t, "connectors", "offsets", "sink/orders", "--url", f.URL, "--set", "7=1"), "not_found: the sink reads no partition 7 there")
+	mustContain(t, mustFail(t, "connectors", "offsets", "sink/orders", "--url", f.URL, "--set", "0=1", "--topic", "other"), "not_found: ")
+	f.wantChanges(t)
 }
 
 func TestConnectorsValidate_given_a_file_when_sent_should_say_what_the_instance_says(t *testing.T) {

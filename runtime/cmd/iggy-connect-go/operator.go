@@ -8,5 +8,5 @@ import "github.com/spf13/cobra"
 
 // operatorCommands are those for people who set connectors up and look after them.
 func operatorCommands() []*cobra.Command {
-	return []*cobra.Command{checkCommand(), connectorsCommand(), healthCommand(), previewCommand(), stateCommand(), transformsCommand()}
+	return []*cobra.Command{checkCommand(), connectorsCommand(), dlqCommand(), healthCommand(), previewCommand(), stateCommand(), transformsCommand()}
 }

@@ -26,6 +26,9 @@ const (
 	CodeConflict        = "conflict"
 	CodeStateNotFound   = "state_not_found"
 	CodePluginCallHangs = "plugin_call_hangs"
+	CodeNoDeadLetters   = "no_dead_letter_topic"
+	CodeLetterNotFound  = "dead_letter_not_found"
+	CodeIggyUnreachable = "iggy_unreachable"
 )
 
 // statuses maps codes to HTTP statuses; any other code is answered with 500.
@@ -38,6 +41,9 @@ var statuses = map[string]int{
 	CodeInvalidConfiguration: http.StatusBadRequest,
 	CodeConflict:             http.StatusConflict,
 	CodePluginCallHangs:      http.StatusServiceUnavailable,
+	CodeNoDeadLetters:        http.StatusNotFound,
+	CodeLetterNotFound:       http.StatusNotFound,
+	CodeIggyUnreachable:      http.StatusServiceUnavailable,
 }
 
 // Coded is an error that carries the code of its answer. Errors of the packages behind

@@ -15,6 +15,7 @@ import (
 
 	"github.com/apache/iggy-connect-go/runtime/internal/api"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
 )
 
 var (
@@ -35,6 +36,11 @@ type runtime struct {
 	readiness api.Readiness
 	findings  []config.Finding
 	levels    map[config.ID]string
+	letters   api.DeadLetters
+	letter    *api.DeadLetterContent
+	settled   api.Settled
+	filter    deadletter.Filter // of the last request for dead letters
+	limit     int
 	orders    []string // such as "restart sink s3"
 	// obey is called for every order, in place of success.
 	obey func(ctx context.Context, order string) error
@@ -174,6 +180,32 @@ func (r *runtime) SetOffsets(ctx context.Context, sink string, offsets []api.New
 		order += fmt.Sprintf(" %s/%s/%s/%d=%s", offset.Stream, offset.Topic, offset.ConsumerGroup, offset.Partition, stored)
 	}
 	return r.order(ctx, config.ID{Kind: config.KindSink, Key: sink}, order)
+}
+
+func (r *runtime) DeadLetters(_ context.Context, id config.ID, filter deadletter.Filter, limit int) (api.DeadLetters, error) {
+	r.filter, r.limit = filter, limit
+	_, err := r.Get(id)
+	return r.letters, err
+}
+
+func (r *runtime) DeadLetter(_ context.Context, id config.ID, place deadletter.Place) (api.DeadLetterContent, error) {
+	if _, err := r.Get(id); err != nil {
+		return api.DeadLetterContent{}, err
+	}
+	if r.letter == nil {
+		return api.DeadLetterContent{}, codedError{api.CodeLetterNotFound, "there is no dead letter " + place.String()}
+	}
+	return *r.letter, nil
+}
+
+func (r *runtime) ReplayDeadLetters(ctx context.Context, id config.ID, filter deadletter.Filter, toConnector bool) (api.Settled, error) {
+	r.filter = filter
+	return r.settled, r.order(ctx, id, fmt.Sprintf("replay %s to connector: %t", id, toConnector))
+}
+
+func (r *runtime) PurgeDeadLetters(ctx context.Context, id config.ID, filter deadletter.Filter) (api.Settled, error) {
+	r.filter = filter
+	return r.settled, r.order(ctx, id, "purge "+id.String())
 }
 
 func (r *runtime) State(_ context.Context, source string) (api.State, error) {

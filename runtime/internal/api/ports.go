@@ -6,9 +6,11 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
 )
 
 // Connectors is the running part of the runtime. Every method that changes something takes the
@@ -38,6 +40,17 @@ type Connectors interface {
 	Offsets(ctx context.Context, sink string) ([]Offset, error)
 	// SetOffsets stores offsets of a stopped sink; one without a value is deleted.
 	SetOffsets(ctx context.Context, sink string, offsets []NewOffset) error
+
+	// DeadLetters lists what a connector could not deliver, at most limit of what the filter chooses.
+	// CodeNoDeadLetters when it has no topic for them, CodeIggyUnreachable when that cannot be read.
+	DeadLetters(ctx context.Context, id config.ID, filter deadletter.Filter, limit int) (DeadLetters, error)
+	// DeadLetter returns one with its content, CodeLetterNotFound when it is not there or done.
+	DeadLetter(ctx context.Context, id config.ID, place deadletter.Place) (DeadLetterContent, error)
+	// ReplayDeadLetters sends letters back to their topics or, toConnector, gives them to the sink.
+	// What arrived for certain is done, the rest stays.
+	ReplayDeadLetters(ctx context.Context, id config.ID, filter deadletter.Filter, toConnector bool) (Settled, error)
+	// PurgeDeadLetters makes letters done without any delivery.
+	PurgeDeadLetters(ctx context.Context, id config.ID, filter deadletter.Filter) (Settled, error)
 
 	// State returns the saved state of a source, CodeStateNotFound when there is none.
 	State(ctx context.Context, source string) (State, error)
@@ -123,6 +136,46 @@ type NewOffset struct {
 	ConsumerGroup string  `json:"consumer_group"` // empty: that of the stream entry
 	Partition     uint32  `json:"partition"`
 	Stored        *uint64 `json:"stored_offset"` // null: delete, the next start begins at the first message
+}
+
+// DeadLetter describes a message that could not be delivered.
+type DeadLetter struct {
+	Letter     string  `json:"letter"`    // where it lies: partition-offset
+	Connector  string  `json:"connector"` // as sink/key or source/key
+	Stage      string  `json:"stage"`
+	Reason     string  `json:"reason"`
+	Stream     string  `json:"stream"` // where it comes from, or of a source where it was to go
+	Topic      string  `json:"topic"`
+	Partition  *uint32 `json:"partition"` // null for sources
+	Offset     *uint64 `json:"offset"`
+	Attempts   uint32  `json:"attempts"`
+	TimeMicros int64   `json:"time"`
+	MessageID  string  `json:"message_id"` // that the message has always had
+	Size       int     `json:"size"`       // of the payload, in bytes
+}
+
+// DeadLetters is a list of dead letters.
+type DeadLetters struct {
+	Letters []DeadLetter `json:"letters"`
+	Total   int          `json:"total"`   // that the filter chooses
+	Others  int          `json:"others"`  // letters of other connectors in the same topic
+	Foreign int          `json:"foreign"` // messages there that are no dead letters
+}
+
+// DeadLetterContent is a dead letter with the message itself.
+type DeadLetterContent struct {
+	DeadLetter
+	Payload        *string         `json:"payload"`                  // null when it is not text
+	PayloadBase64  []byte          `json:"payload_base64,omitempty"` // then
+	Headers        json.RawMessage `json:"headers"`
+	HeadersDropped bool            `json:"headers_dropped"` // they could not be read when the message became a letter
+}
+
+// Settled is what a replay or a purge did.
+type Settled struct {
+	Done    int    `json:"done"`
+	Refused int    `json:"refused"`          // they stay
+	Reason  string `json:"reason,omitempty"` // of the first that was refused
 }
 
 // State is the saved state of a source, as the plugin gave it.

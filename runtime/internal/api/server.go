@@ -122,6 +122,10 @@ func (s *Server) family(kind config.Kind) {
 	s.get(one+"/configs/:version", s.of(kind, s.version))
 	s.get(one+"/log-level", s.of(kind, s.logLevel))
 	s.add(http.MethodPut, one+"/log-level", s.of(kind, s.setLogLevel))
+	s.get(one+"/dead-letters", s.of(kind, s.deadLetters))
+	s.add(http.MethodDelete, one+"/dead-letters", s.of(kind, s.purgeDeadLetters))
+	s.get(one+"/dead-letters/:letter", s.of(kind, s.deadLetter))
+	s.add(http.MethodPost, one+"/dead-letters/replay", s.of(kind, s.replayDeadLetters))
 	for action, change := range map[string]func(context.Context, config.ID) error{
 		"restart": s.connectors.Restart,
 		"stop":    s.connectors.Stop,

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/api"
@@ -45,7 +46,8 @@ type Control struct {
 	IggyConfig iggy.Config
 	Environ    config.Environment
 
-	started atomic.Bool
+	started  atomic.Bool
+	settling sync.Mutex // held by a replay or purge of dead letters
 }
 
 var (

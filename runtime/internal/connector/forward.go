@@ -307,10 +307,14 @@ func (f *forwarder) saveState(ctx context.Context) error {
 // batch of it that was not delivered ends the instance, which starts again from
 // the last good state, and until then no state is saved (decision B4).
 func (f *forwarder) settle(outcome error) {
-	switch {
-	case f.handshake != nil:
+	if f.handshake != nil {
 		f.handshake.settle(f.queue, f.work[0], outcome)
-	case outcome != nil && f.frozen == nil:
+		return
+	}
+	for _, b := range f.work {
+		f.queue.finish(b)
+	}
+	if outcome != nil && f.frozen == nil {
 		f.frozen = fmt.Errorf("%w: %w", errUndelivered, outcome)
 		f.ended(f.frozen)
 	}

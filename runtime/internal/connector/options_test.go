@@ -123,14 +123,18 @@ func TestSink_given_parallelism_when_started_should_spread_the_partitions_evenly
 }
 
 func TestSource_given_silence_when_it_lasts_too_long_should_be_started_again(t *testing.T) {
-	w := newWorld(t)
-	if err := writeFile(w.path("in.blob"), jsonBlob("x", "{}")); err != nil {
-		t.Fatal(err)
+	for _, library := range []string{"relay_source", "relay_source_gen1"} {
+		t.Run(library, func(t *testing.T) {
+			w := newWorld(t)
+			if err := writeFile(w.path("in.blob"), jsonBlob("x", "{}")); err != nil {
+				t.Fatal(err)
+			}
+			w.source("in", library, "t", `silent_after = "300ms"`, fmt.Sprintf("blob = %q\ntimes = 1", w.path("in.blob")))
+			w.start()
+			w.eventually("it is restarted twice", func() bool { return w.metrics.Source("in").Restarts.Get() >= 2 })
+			w.eventually("the reason is logged", func() bool { return strings.Contains(w.logs.String(), "has handed nothing over for 300ms") })
+		})
 	}
-	w.source("in", "relay_source", "t", `silent_after = "300ms"`, fmt.Sprintf("blob = %q\ntimes = 1", w.path("in.blob")))
-	w.start()
-	w.eventually("it is restarted twice", func() bool { return w.metrics.Source("in").Restarts.Get() >= 2 })
-	w.eventually("the reason is logged", func() bool { return strings.Contains(w.logs.String(), "has handed nothing over for 300ms") })
 }
 
 func TestSource_given_bad_message_when_dead_letters_are_configured_should_keep_it_before_the_state(t *testing.T) {

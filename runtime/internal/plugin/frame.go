@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	childVariable   = C.CHILD_MARKER
+	childVariable = C.CHILD_MARKER
 	childSlots    = C.SLOTS
 	maxPacket     = C.PACKET_BYTES
 	noSlot        = C.NO_SLOT

@@ -10,7 +10,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -197,14 +196,7 @@ func TestLibraryWithoutVersionIsUsed(t *testing.T) {
 
 func TestGoBuiltLibraryIsRefusedInTheHost(t *testing.T) {
 	// given
-	path := filepath.Join(buildDir, "libgobuilt.so")
-	build := exec.Command("go", "build", "-buildmode=c-shared", "-o", path, "../../../tests/plugins/host/gobuilt")
-	if out, err := build.CombinedOutput(); err != nil {
-		if _, missing := exec.LookPath("go"); missing != nil {
-			t.Skip("the go command is not installed")
-		}
-		t.Fatalf("%v\n%s", err, out)
-	}
+	path := buildGoPlugin(t)
 
 	// when
 	info, inspected := Inspect(path)

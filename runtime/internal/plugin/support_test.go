@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		buildDir = dir
+		if err := os.Chmod(dir, 0o755); err != nil { // a child of another user reads it
+			panic(err)
+		}
 		code := m.Run()
 		if err := goleak.Find(); err != nil && code == 0 {
 			fmt.Fprintln(os.Stderr, err)
@@ -72,6 +75,23 @@ func compile(source, output string, flags []string) error {
 		return fmt.Errorf("%s %v: %v\n%s", compiler, args, err, out)
 	}
 	return nil
+}
+
+// buildGoPlugin builds tests/plugins/host/gobuilt, which brings a Go runtime along.
+func buildGoPlugin(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(buildDir, "libgobuilt.so")
+	build, _ := builds.LoadOrStore(path, sync.OnceValue(func() error {
+		out, err := exec.Command("go", "build", "-buildmode=c-shared", "-o", path, "../../../tests/plugins/host/gobuilt").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%v\n%s", err, out)
+		}
+		return nil
+	}))
+	if err := build.(func() error)(); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // scripted is the library of both kinds and all generations.

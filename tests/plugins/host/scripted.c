@@ -255,6 +255,39 @@ static void release(void) {
     pthread_mutex_unlock(&released_mu);
 }
 
+/* ---- Deaths --------------------------------------------------------------- */
+
+static int overflow(int depth) {
+    volatile char frame[4096];
+    frame[0] = (char)depth;
+    return depth < 0 ? 0 : overflow(depth + 1) + frame[0];
+}
+
+static int32_t allocate(void) {
+    for (;;) {
+        void *piece = malloc(1 << 20);
+        if (piece == NULL) abort(); /* as Rust does */
+        memset(piece, 1, 1 << 20);
+    }
+}
+
+static void *touch_nothing(void *address) {
+    *(volatile char *)address = 0;
+    return NULL;
+}
+
+static void die(const char *how) {
+    if (strcmp(how, "segv") == 0) touch_nothing((void *)8);
+    if (strcmp(how, "segv_thread") == 0) on_threads(1, touch_nothing, (void *)8);
+    if (strcmp(how, "abort") == 0) abort();
+    if (strcmp(how, "exit") == 0) exit(7);
+    if (strcmp(how, "_exit") == 0) _exit(9);
+    if (strcmp(how, "overflow") == 0) overflow(0);
+    if (strcmp(how, "allocate") == 0) allocate();
+    if (strcmp(how, "spin") == 0) for (volatile int i = 0;; i++) {}
+    if (strcmp(how, "close_channel") == 0) { shutdown(3, SHUT_RDWR); pause(); }
+}
+
 /* ---- Running a script ---------------------------------------------------- */
 
 static int32_t run(struct instance *instance, char **script) {
@@ -272,6 +305,7 @@ static int32_t run(struct instance *instance, char **script) {
         else if (strcmp(w, "blocked") == 0) return (int32_t)blocked_signals();
         else if (strcmp(w, "sleep") == 0) { if (!sleep_undisturbed(number(script))) return 4; }
         else if (strcmp(w, "nap") == 0) usleep((useconds_t)number(script));
+        else if (strcmp(w, "die") == 0) die(word(script));
         else if (strcmp(w, "exec") == 0) return fork_and_exec();
         else if (strcmp(w, "hang") == 0) hang();
         else if (strcmp(w, "hang_in") == 0) hang_in(instance, word(script));

@@ -75,7 +75,7 @@ test-timing: build plugins
 FAULTS ?= $(if $(NIGHTLY),30m,1m)
 test-faults: build plugins
 	go build -race -tags '$(TAGS),failpoint' -o $(BUILD)/faults/iggy-connect-go ./runtime/cmd/iggy-connect-go
-	FAULTS=$(FAULTS) go test -count=1 -timeout 90m ./tests/faults
+	FAULTS=$(FAULTS) go test -count=1 -timeout 90m -parallel 6 ./tests/faults
 
 # The quick set takes eight minutes, the whole matrix many hours. docs/performance.md says what BENCH can be.
 bench: build plugins

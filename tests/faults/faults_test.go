@@ -42,7 +42,7 @@ func wire(name string, command uint32, count int, act wireAct) fault {
 		}
 		if act.swallow {
 			while(callTimeout + time.Second) // the runtime finds out by itself,
-			r.proxy.cut()                    // and so does the server
+			r.proxy.notice()                 // and so does the server
 		}
 	}}
 }
@@ -53,6 +53,19 @@ func mood(plugin, mood string, lasts time.Duration) fault {
 		r.mood(plugin, mood)
 		while(lasts)
 		r.mood(plugin, "")
+	}}
+}
+
+// ends is a mood in which a source is of no use any more until it is started again.
+func ends(source, mood string) fault {
+	return fault{name: source + " " + mood, cost: allowance{faults: 1}, strike: func(r *rig) {
+		restarts := func() string {
+			return r.runtime.Metric(`iggy_connector_restarts_total{connector_key="` + source + `",connector_type="source"}`)
+		}
+		before := restarts()
+		r.mood(source, mood)
+		harness.Eventually(r.t, source+" is started again", func() bool { return restarts() != before })
+		r.mood(source, "")
 	}}
 }
 
@@ -75,17 +88,17 @@ var faults = []fault{
 	{name: "server hangs for a moment", cost: allowance{faults: 1}, strike: func(r *rig) {
 		r.proxy.hang()
 		while(time.Second)
-		r.proxy.cut()
+		r.proxy.notice()
 	}},
-	{name: "server hangs for longer than a call may take", cost: allowance{faults: 2}, strike: func(r *rig) {
+	{name: "server hangs for longer than a call may take", cost: allowance{faults: 1}, strike: func(r *rig) {
 		r.proxy.hang()
 		while(callTimeout + time.Second)
-		r.proxy.cut()
+		r.proxy.notice()
 	}},
 	{name: "half-open connections", cost: allowance{faults: 1}, strike: func(r *rig) {
 		r.proxy.halfOpen()
 		while(callTimeout + time.Second)
-		r.proxy.cut()
+		r.proxy.notice()
 	}},
 	{name: "evicted from the group", cost: allowance{faults: 1}, strike: func(r *rig) {
 		if r.proxy.evict() == 0 {
@@ -141,9 +154,9 @@ var faults = []fault{
 	}},
 	mood("two", "garbage", 200*time.Millisecond),
 	mood("one", "garbage", 200*time.Millisecond),
-	mood("two", "silent", 2*time.Second),
-	mood("one", "silent", 2*time.Second),
-	mood("two", "give_up", time.Second),
+	ends("two", "silent"),
+	ends("one", "silent"),
+	ends("two", "give_up"),
 	{name: "sources flood", strike: func(r *rig) { r.traffic.flood(3000) }},
 	{name: "kill -9 in a flood", cost: allowance{kills: 1}, strike: func(r *rig) {
 		r.traffic.flood(3000)
@@ -201,8 +214,7 @@ func newRigFor(t *testing.T, f fault) *rig {
 
 // purge empties the topic once everything has arrived: what was not consumed would be gone.
 var purge = fault{name: "topic purged", strike: func(r *rig) {
-	r.settle(allowance{})
-	r.traffic.pause()
+	r.quiesce(allowance{})
 	r.ledger.purge(r.t)
 	r.traffic.resume()
 }}

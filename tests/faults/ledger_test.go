@@ -10,9 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,11 +29,13 @@ import (
 type allowance struct {
 	faults int // each may repeat a batch per partition
 	kills  int // of the runtime: each may lose a batch per partition under after_polling
+	moves  int // of all partitions: each may repeat a batch per partition in either mode
 }
 
 func (a *allowance) add(b allowance) {
 	a.faults += b.faults
 	a.kills += b.kills
+	a.moves += b.moves
 }
 
 // saveAhead is how many batches a generation 1 source may have sent since the state that
@@ -46,7 +51,8 @@ type ledger struct {
 	topic     iggcon.Identifier
 	partition [partitions]*partition
 	arrived   map[string]*tally // of lines in the topic, by source
-	sinks     map[string]*sinkFile
+	sinks     map[string]*group
+	before    allowance // of the last verdict: what it allowed to come again may come after it
 }
 
 // partition is what the ledger has read of one partition.
@@ -82,17 +88,22 @@ func (c *tally) missing(end uint64) (missing int) {
 // settle begins to count anew at a number.
 func (c *tally) settle(base uint64) { *c = tally{base: base, counts: map[uint64]int{}} }
 
-// sinkFile is what a sink has recorded.
-type sinkFile struct {
-	path    string
-	read    int64
+// group is what the sinks of one consumer group have recorded.
+type group struct {
+	files   []*record
 	arrived [partitions]*tally // by offset
+}
+
+// record is the file of one sink.
+type record struct {
+	path string
+	read int64
 }
 
 func newLedger(r *rig) *ledger {
 	l := &ledger{
 		server: r.server, client: r.server.Client(r.t), stream: harness.ID(r.t, r.server.Stream), topic: harness.ID(r.t, topic),
-		arrived: map[string]*tally{}, sinks: map[string]*sinkFile{},
+		arrived: map[string]*tally{}, sinks: map[string]*group{},
 	}
 	for _, source := range sources {
 		l.arrived[source] = newTally()
@@ -101,13 +112,21 @@ func newLedger(r *rig) *ledger {
 		l.partition[p] = new(partition)
 	}
 	for _, sink := range []string{"least", "most"} {
-		f := &sinkFile{path: r.runtime.Path(sink)}
-		for p := range f.arrived {
-			f.arrived[p] = newTally()
+		g := new(group)
+		for p := range g.arrived {
+			g.arrived[p] = newTally()
 		}
-		l.sinks[sink] = f
+		l.sinks[sink] = g
+		l.watch(sink, r.runtime)
 	}
 	return l
+}
+
+// watch reads what a sink of a group records in a runtime.
+func (l *ledger) watch(sink string, runtime *harness.Runtime) *record {
+	file := &record{path: runtime.Path(sink)}
+	l.sinks[sink].files = append(l.sinks[sink].files, file)
+	return file
 }
 
 // settle waits until nothing is missing that must be there, and checks what came again.
@@ -117,14 +136,13 @@ func (l *ledger) settle(t testing.TB, lines int, allowed allowance) {
 	var state string
 	deadline := time.Now().Add(2 * harness.Patience)
 	for {
-		l.readTopic(t)
+		l.read(t)
 		missing := map[string]int{}
 		for source, tally := range l.arrived {
 			missing["source "+source] = tally.missing(uint64(lines))
 		}
-		for sink, file := range l.sinks {
-			file.readOn(t)
-			for p, tally := range file.arrived {
+		for sink, group := range l.sinks {
+			for p, tally := range group.arrived {
 				missing["sink "+sink] += tally.missing(l.partition[p].next)
 			}
 		}
@@ -140,35 +158,29 @@ func (l *ledger) settle(t testing.TB, lines int, allowed allowance) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	l.checkRepeated(t, state, allowed)
+	t.Logf("%+v: %s, came again: %v", allowed, state, l.repeated())
+	l.checkRepeated(t, allowed)
+	l.before = allowed
 	for _, tally := range l.arrived {
 		tally.settle(uint64(lines))
 	}
-	for _, file := range l.sinks {
-		for p, tally := range file.arrived {
+	for _, group := range l.sinks {
+		for p, tally := range group.arrived {
 			tally.settle(l.partition[p].next)
 		}
 	}
 }
 
 // checkRepeated holds what came more than once to the allowance.
-func (l *ledger) checkRepeated(t testing.TB, state string, allowed allowance) {
+func (l *ledger) checkRepeated(t testing.TB, allowed allowance) {
 	t.Helper()
-	repeated := map[string]int{}
-	for source, tally := range l.arrived {
-		repeated["source "+source] = tally.repeated
-	}
-	for sink, file := range l.sinks {
-		for _, tally := range file.arrived {
-			repeated["sink "+sink] += tally.repeated
-		}
-	}
-	t.Logf("%+v: %s, came again: %v", allowed, state, repeated)
+	allowed.add(l.before)
+	repeated := l.repeated()
 	for what, most := range map[string]int{
 		"source two": (allowed.faults + allowed.kills) * batch,
 		"source one": allowed.faults*batch + allowed.kills*saveAhead*batch,
-		"sink least": (allowed.faults + allowed.kills) * batch * partitions,
-		"sink most":  allowed.kills * batch * partitions,
+		"sink least": (allowed.faults + allowed.kills + allowed.moves) * batch * partitions,
+		"sink most":  (allowed.kills + allowed.moves) * batch * partitions,
 	} {
 		if repeated[what] > most {
 			t.Errorf("%s: %d messages came again after %+v, at most %d may", what, repeated[what], allowed, most)
@@ -176,11 +188,34 @@ func (l *ledger) checkRepeated(t testing.TB, state string, allowed allowance) {
 	}
 }
 
+// repeated is what came more than once since the last verdict.
+func (l *ledger) repeated() map[string]int {
+	repeated := map[string]int{}
+	for source, tally := range l.arrived {
+		repeated["source "+source] = tally.repeated
+	}
+	for sink, group := range l.sinks {
+		for _, tally := range group.arrived {
+			repeated["sink "+sink] += tally.repeated
+		}
+	}
+	return repeated
+}
+
 func sum(counts map[string]int) (total int) {
 	for _, n := range counts {
 		total += n
 	}
 	return total
+}
+
+// read takes in what has come since.
+func (l *ledger) read(t testing.TB) {
+	t.Helper()
+	l.readTopic(t)
+	for _, group := range l.sinks {
+		group.readOn(t)
+	}
 }
 
 // readTopic reads what came into the topic.
@@ -205,7 +240,9 @@ func (l *ledger) readTopic(t testing.TB) {
 	}
 }
 
-// purge empties the topic: offsets begin anew. The client has no request for it.
+// purge empties the topic: offsets begin anew. The client has no request for it. A 0.8.0
+// server goes on to serve, in place of what comes after a purge, what it had in memory
+// before it and not on disk yet, so that is flushed first.
 func (l *ledger) purge(t testing.TB) {
 	t.Helper()
 	connection, err := net.Dial("tcp", l.server.Address)
@@ -213,14 +250,8 @@ func (l *ledger) purge(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	for _, r := range []struct {
-		command uint32
-		payload string
-	}{
-		{cmdLogin, "\x04iggy\x04iggy\x00\x00\x00\x00\x00\x00\x00\x00"},
-		{cmdPurgeTopic, "\x02" + string(rune(len(l.server.Stream))) + l.server.Stream + "\x02" + string(rune(len(topic))) + topic},
-	} {
-		if _, err := connection.Write(request(r.command, []byte(r.payload))); err != nil {
+	call := func(command uint32, payload []byte) {
+		if _, err := connection.Write(request(command, payload)); err != nil {
 			t.Fatal(err)
 		}
 		answer, err := readFrame(connection, 8, 4)
@@ -228,15 +259,27 @@ func (l *ledger) purge(t testing.TB) {
 			t.Fatal(err)
 		}
 		if status := binary.LittleEndian.Uint32(answer); status != 0 {
-			t.Fatalf("command %d: status %d", r.command, status)
+			t.Fatalf("command %d: status %d", command, status)
 		}
 	}
+	call(cmdLogin, append([]byte("\x04iggy\x04iggy"), make([]byte, 8)...))
+	at := appendName(appendName(nil, l.server.Stream), topic)
+	for p := range uint32(partitions) {
+		call(cmdFlush, append(binary.LittleEndian.AppendUint32(slices.Clone(at), p), 1))
+	}
+	call(cmdPurgeTopic, at)
 	for p := range l.partition {
 		l.partition[p].next = 0
-		for _, file := range l.sinks {
-			file.arrived[p].settle(0)
+		for _, group := range l.sinks {
+			group.arrived[p].settle(0)
 		}
 	}
+}
+
+// appendName appends the identifier of what has this name.
+func appendName(dst []byte, name string) []byte {
+	const byName = 2
+	return append(append(dst, byName, byte(len(name))), name...)
 }
 
 func parseLine(t testing.TB, payload []byte) (source string, number uint64) {
@@ -251,8 +294,15 @@ func parseLine(t testing.TB, payload []byte) (source string, number uint64) {
 	return line.From, line.N
 }
 
+func (g *group) readOn(t testing.TB) {
+	t.Helper()
+	for _, file := range g.files {
+		file.readOn(t, func(r harness.Record) { g.arrived[r.Partition].add(r.Offset) })
+	}
+}
+
 // readOn reads the lines that the sink has completed since.
-func (f *sinkFile) readOn(t testing.TB) {
+func (f *record) readOn(t testing.TB, arrived func(harness.Record)) {
 	t.Helper()
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -262,23 +312,19 @@ func (f *sinkFile) readOn(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
+	data, err := io.ReadAll(io.NewSectionReader(file, f.read, math.MaxInt64-f.read))
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := make([]byte, max(0, info.Size()-f.read))
-	if n, err := file.ReadAt(data, f.read); err != nil {
-		data = data[:n] // cut off meanwhile
-	}
 	for text := range bytes.Lines(data) {
-		var record harness.Record
+		var r harness.Record
 		if !bytes.HasSuffix(text, []byte("\n")) {
 			return // it is just being written, or was torn by a kill and is cut off at the next start
 		}
-		if err := json.Unmarshal(text, &record); err != nil {
+		if err := json.Unmarshal(text, &r); err != nil {
 			t.Fatalf("%v: %q", err, text)
 		}
-		f.arrived[record.Partition].add(record.Offset)
+		arrived(r)
 		f.read += int64(len(text))
 	}
 }

@@ -22,6 +22,7 @@ const (
 	cmdLogin           uint32 = 38
 	cmdPoll            uint32 = 100
 	cmdSend            uint32 = 101
+	cmdFlush           uint32 = 102
 	cmdStoreOffset     uint32 = 121
 	cmdPurgeTopic      uint32 = 305
 	cmdJoinGroup       uint32 = 604
@@ -133,6 +134,15 @@ func (p *proxy) refuse() {
 func (p *proxy) cut() {
 	for _, l := range p.all() {
 		l.end()
+	}
+}
+
+// notice ends the connections on which nothing moves, as a server does that misses heartbeats.
+func (p *proxy) notice() {
+	for _, l := range p.all() {
+		if l.isDeaf() {
+			l.end()
+		}
 	}
 }
 
@@ -266,6 +276,15 @@ func (l *link) end() {
 	})
 }
 
+func (l *link) isDeaf() bool {
+	select {
+	case <-l.deaf:
+		return true
+	default:
+		return false
+	}
+}
+
 func (l *link) deafen() { l.deafOnce.Do(func() { close(l.deaf) }) }
 
 // carry moves one direction until it ends; a deaf link stays until it is ended.
@@ -273,11 +292,9 @@ func (l *link) carry(move func() error) {
 	defer l.end()
 	for {
 		err := move()
-		select {
-		case <-l.deaf:
+		if l.isDeaf() {
 			<-l.ended
 			return
-		default:
 		}
 		if err != nil {
 			return
@@ -344,10 +361,8 @@ func (l *link) answers() error {
 	case x.act != nil:
 		answer, fault = x.act.answer(l, answer)
 	}
-	select {
-	case <-l.deaf:
+	if l.isDeaf() {
 		return nil
-	default:
 	}
 	_, err = l.client.Write(answer)
 	return errors.Join(err, fault)

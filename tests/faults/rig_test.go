@@ -49,10 +49,19 @@ const (
 	topic      = "t"
 	partitions = 2
 	batch      = 50 // most messages of one request and one poll
-	// callTimeout is how long the runtime waits for an answer. A loaded machine must not
-	// reach it without a fault.
-	callTimeout = 3 * time.Second
+	// silentAfter is how long a source may hand nothing over before it is started again.
+	silentAfter = 2 * time.Second
 )
+
+// callTimeout is how long the runtime waits for an answer. A server must not reach it
+// without a fault; a given one serves all tests at once, from a disk.
+var callTimeout = 3 * time.Second
+
+func init() {
+	if os.Getenv("IGGY_TEST_ADDRESS") != "" {
+		callTimeout = 12 * time.Second
+	}
+}
 
 // rig is a runtime between two files, with a server behind a proxy:
 //
@@ -70,35 +79,42 @@ type rig struct {
 	unmount []func()
 }
 
-// environment of the runtime under test.
-var environment = []string{
-	"IGGY_CONNECTORS_IGGY_CALL_TIMEOUT=" + callTimeout.String(),
-	"IGGY_CONNECTORS_IGGY_HEARTBEAT_INTERVAL=1s",
-	"GORACE=halt_on_error=1",
-}
-
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	server := harness.NewServer(t)
 	server.CreateTopic(t, topic, partitions)
 	r := newIdleRig(t, server)
-	r.start()
-	r.traffic = newTraffic(t, r.runtime)
+	r.flow()
 	return r
+}
+
+// flow starts the runtime and the traffic, and waits until that arrives.
+func (r *rig) flow() {
+	r.t.Helper()
+	r.start()
+	r.traffic = newTraffic(r.t, r.runtime)
+	r.traffic.flood(perBeat)
+	r.settle(allowance{})
 }
 
 // newIdleRig is a rig whose runtime is not started and gets no messages.
 func newIdleRig(t *testing.T, server *harness.Server) *rig {
 	t.Helper()
 	r := &rig{t: t, server: server, proxy: newProxy(t, server.Address)}
-	r.runtime = harness.NewRuntime(t, &harness.Server{Address: r.proxy.addresses[0], Stream: server.Stream})
-	r.runtime.Binary = "faults/iggy-connect-go"
+	r.runtime = r.newRuntime()
 	r.source("two", "")
 	r.source("one", "_gen1")
-	r.sink("least", "after_consuming")
-	r.sink("most", "after_polling")
+	r.sinks(r.runtime)
 	r.ledger = newLedger(r)
 	return r
+}
+
+// newRuntime makes a runtime without connectors.
+func (r *rig) newRuntime() *harness.Runtime {
+	r.t.Helper()
+	runtime := harness.NewRuntime(r.t, &harness.Server{Address: r.proxy.addresses[0], Stream: r.server.Stream})
+	runtime.Binary = "faults/iggy-connect-go"
+	return runtime
 }
 
 func (r *rig) source(name, generation string) {
@@ -106,7 +122,7 @@ func (r *rig) source(name, generation string) {
 enabled = true
 name = %q
 path = %q
-silent_after = "1s"
+silent_after = %q
 [[streams]]
 stream = %q
 topic = %q
@@ -119,12 +135,18 @@ path = %q
 schema = "json"
 batch_length = %d
 poll_interval_ms = 5
-`, name, harness.Library(r.t, "moody_source"+generation), r.server.Stream, topic, batch,
+`, name, harness.Library(r.t, "moody_source"+generation), silentAfter.String(), r.server.Stream, topic, batch,
 		harness.Library(r.t, "file_source"+generation), r.runtime.Path(name+".mood"), r.runtime.Path(name+".ndjson"), batch))
 }
 
-func (r *rig) sink(name, commit string) {
-	r.runtime.WriteFile("connectors/"+name+"_sink.toml", fmt.Sprintf(`
+// sinks adds the sinks to a runtime; those of several runtimes share their groups.
+func (r *rig) sinks(runtime *harness.Runtime) {
+	r.sink(runtime, "least", "after_consuming")
+	r.sink(runtime, "most", "after_polling")
+}
+
+func (r *rig) sink(runtime *harness.Runtime, name, commit string) {
+	runtime.WriteFile("connectors/"+name+"_sink.toml", fmt.Sprintf(`
 enabled = true
 name = %q
 path = %q
@@ -144,12 +166,19 @@ inner = %q
 mood = %q
 path = %q
 `, name, harness.Library(r.t, "moody_sink"), commit, r.server.Stream, topic, batch, name,
-		harness.Library(r.t, "file_sink"), r.runtime.Path(name+".mood"), r.runtime.Path(name)))
+		harness.Library(r.t, "file_sink"), runtime.Path(name+".mood"), runtime.Path(name)))
 }
 
-func (r *rig) start(env ...string) {
-	r.t.Helper()
-	r.runtime.Start(append(env, environment...)...)
+func (r *rig) start(env ...string) { r.t.Helper(); start(r.runtime, env...) }
+
+func start(runtime *harness.Runtime, env ...string) {
+	runtime.T.Helper()
+	runtime.Start(append(env,
+		"IGGY_CONNECTORS_IGGY_CALL_TIMEOUT="+callTimeout.String(),
+		"IGGY_CONNECTORS_IGGY_HEARTBEAT_INTERVAL=1s",
+		"IGGY_CONNECTORS_HTTP_METRICS_ENABLED=true",
+		"GORACE=halt_on_error=1",
+	)...)
 }
 
 // kill ends the runtime as kill -9 does, and starts it again.
@@ -178,13 +207,19 @@ func (r *rig) mood(plugin, mood string) {
 	}
 }
 
-// settle waits until everything has arrived, holds what came to the allowance, and
-// begins to count anew.
-func (r *rig) settle(allowed allowance) {
+// quiesce waits until everything has arrived, holds what came to the allowance, and
+// begins to count anew. There is no traffic afterwards.
+func (r *rig) quiesce(allowed allowance) {
 	r.t.Helper()
 	r.traffic.pause()
 	r.mustLive()
 	r.ledger.settle(r.t, r.traffic.written(), allowed)
 	r.mustLive()
+}
+
+// settle is quiesce in between.
+func (r *rig) settle(allowed allowance) {
+	r.t.Helper()
+	r.quiesce(allowed)
 	r.traffic.resume()
 }

@@ -43,8 +43,7 @@ func newRigWithStateDisk(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(r.stateDir(), syscall.MNT_DETACH) })
-	r.start()
-	r.traffic = newTraffic(t, r.runtime)
+	r.flow()
 	return r
 }
 

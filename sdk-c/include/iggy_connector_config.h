@@ -55,7 +55,8 @@ int64_t iggy_config_required_int(iggy_config *config, const char *key, int64_t l
 bool iggy_config_bool(iggy_config *config, const char *key, bool otherwise);
 bool iggy_config_required_bool(iggy_config *config, const char *key);
 
-/* A duration up to a year, as "100ms", "1.5s" or "1h 30m"; units ms, s, m, h, d. */
+/* A duration up to 30 days, which 32 bits hold, as "100ms", "1.5s" or "1h 30m"; units ms,
+ * s, m, h, d. */
 uint64_t iggy_config_duration_ms(iggy_config *config, const char *key, uint64_t otherwise);
 uint64_t iggy_config_required_duration_ms(iggy_config *config, const char *key);
 

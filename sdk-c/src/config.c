@@ -194,7 +194,7 @@ static bool parse_duration(const char *at, uint64_t *ms) {
         total += amount * unit;
         at = skip_spaces(at);
     } while (*at);
-    if (total > 365.0 * 86400000) return false;
+    if (total > 30.0 * 86400000) return false;
     *ms = (uint64_t)(total + 0.5);
     return true;
 }
@@ -204,7 +204,7 @@ static uint64_t duration(iggy_config *config, const char *key, uint64_t otherwis
     uint64_t ms;
     if (!value && !required) return otherwise;
     if (cJSON_IsString(value) && parse_duration(value->valuestring, &ms)) return ms;
-    fault(config, key, "a duration up to a year, such as \"100ms\" or \"1h 30m\"", false);
+    fault(config, key, "a duration up to 30 days, such as \"100ms\" or \"1h 30m\"", false);
     return otherwise;
 }
 

@@ -13,41 +13,18 @@ package plugin
 // #include "calls.h"
 import "C"
 
-import (
-	"runtime/debug"
-	"unsafe"
-)
+import "unsafe"
 
 //export hostSendV1
 func hostSendV1(id C.uint32_t, messages *C.host_byte, length C.size_t) {
-	receive(uint32(id), 0, messages, length)
+	bytes, ok := view(messages, length)
+	deliver(uint32(id), 0, bytes, ok)
 }
 
 //export hostSendV2
 func hostSendV2(id C.uint32_t, batchID C.uint64_t, messages *C.host_byte, length C.size_t) C.int32_t {
-	return C.int32_t(receive(uint32(id), uint64(batchID), messages, length))
-}
-
-func receive(id uint32, batchID uint64, messages *C.host_byte, length C.size_t) (code int32) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			code = CodeRefused
-			processLog.Load().Error("Panic while a batch of a plugin was received; the batch is refused.",
-				"plugin_id", id, "panic", reason, "stack", string(debug.Stack()))
-		}
-	}()
-	r := receivers.get(id)
-	if r == nil {
-		strayBatches.report(id)
-		return CodeRefused
-	}
 	bytes, ok := view(messages, length)
-	if !ok {
-		processLog.Load().Error("A plugin handed over a batch of an impossible length; the batch is refused.",
-			"plugin_id", id, "length", uint64(length))
-		return CodeRefused
-	}
-	return r.Receive(batchID, bytes)
+	return C.int32_t(deliver(uint32(id), uint64(batchID), bytes, ok))
 }
 
 //export hostLog

@@ -108,15 +108,10 @@ func (h *Host) LoadSource(path string) (*SourceLibrary, error) {
 }
 
 func (h *Host) library(path string, kind Kind) (*library, error) {
-	resolved, foundIn, err := resolve(path)
+	resolved, err := h.resolve(path)
 	if err != nil {
 		return nil, err
 	}
-	if foundIn != "" {
-		foundIn = fmt.Sprintf(" (found in %s)", foundIn)
-	}
-	h.logger.Info(fmt.Sprintf("Resolved plugin path: %s%s", resolved, foundIn))
-
 	h.loading.Lock()
 	defer h.loading.Unlock()
 	l := h.libraries[resolved]
@@ -127,6 +122,19 @@ func (h *Host) library(path string, kind Kind) (*library, error) {
 		h.logger.Warn("The plugin library has changed on disk, the loaded one is still in use.", "path", resolved)
 	}
 	return l, l.info.usableAs(kind)
+}
+
+// resolve finds the library that a path means and logs where.
+func (h *Host) resolve(path string) (string, error) {
+	resolved, foundIn, err := resolve(path)
+	if err != nil {
+		return "", err
+	}
+	if foundIn != "" {
+		foundIn = fmt.Sprintf(" (found in %s)", foundIn)
+	}
+	h.logger.Info(fmt.Sprintf("Resolved plugin path: %s%s", resolved, foundIn))
+	return resolved, nil
 }
 
 func (h *Host) loadNew(path string, kind Kind) (*library, error) {

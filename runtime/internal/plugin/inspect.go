@@ -231,10 +231,16 @@ func (i *Info) exports(symbol string) bool { return slices.Contains(i.Found, sym
 
 // usable tells why the library cannot be loaded into this process, whatever its kind.
 func (i *Info) usable() error {
-	switch {
-	case i.GoBuilt:
+	if i.GoBuilt {
 		return &UnusableError{Code: GoBuilt, Path: i.Path, text: fmt.Sprintf(
 			"plugin library %s was built by Go (found Go build information): two Go runtimes do not share a process; accepted are libraries without one, this one can run isolated", i.Path)}
+	}
+	return i.complete()
+}
+
+// complete tells why the library has no interface that is whole.
+func (i *Info) complete() error {
+	switch {
 	case len(i.Kinds) > 0:
 		return nil
 	case len(i.Found) > 0:
@@ -254,9 +260,17 @@ func (i *Info) legacy() bool {
 	return has("open") && has("close") && (has("consume") || has("handle"))
 }
 
-// usableAs tells why the library cannot be loaded as a plugin of this kind.
+// usableAs tells why the library cannot be loaded into this process as a plugin of this kind.
 func (i *Info) usableAs(kind Kind) error {
-	err := i.usable()
+	if err := i.usable(); err != nil {
+		return err
+	}
+	return i.implements(kind)
+}
+
+// implements tells why the library is no plugin of this kind.
+func (i *Info) implements(kind Kind) error {
+	err := i.complete()
 	if err != nil || slices.Contains(i.Kinds, kind) {
 		return err
 	}

@@ -6,6 +6,7 @@ package plugin
 
 import (
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,17 +40,23 @@ type instance struct {
 	id      uint32
 	kind    Kind
 	library *library
+	gate    *gate
 	calls   callsInProgress
+
+	isolated *isolated // nil: in this process
 
 	mu        sync.RWMutex
 	phase     phase
 	closeCode int32
 }
 
-func (i *instance) init(kind Kind, library *library) {
+func (i *instance) init(kind Kind, library *library, hold []*os.File) {
 	i.id = lastID.Add(1)
 	i.kind = kind
-	i.library = library
+	i.library, i.gate = library, library.gate
+	if library.isolation != nil {
+		i.isolated, i.gate = newIsolated(library, hold), newGate()
+	}
 }
 
 // ID is the number by which the plugin and its callbacks name this instance.
@@ -68,11 +75,11 @@ func (i *instance) CurrentCall() (name string, since time.Time, ok bool) { retur
 // LibraryBusy returns a channel that is closed while an open or close of any instance runs
 // in the library of this one. A Receiver that waits selects on it and, when it is closed,
 // takes the batch in spite of its bounds.
-func (i *instance) LibraryBusy() <-chan struct{} { return i.library.gate.channel() }
+func (i *instance) LibraryBusy() <-chan struct{} { return i.gate.channel() }
 
 func (i *instance) open(call func() int32) int32 {
-	i.library.gate.lift()
-	defer i.library.gate.lower()
+	i.gate.lift()
+	defer i.gate.lower()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.phase != phaseFresh {
@@ -91,8 +98,8 @@ func (i *instance) open(call func() int32) int32 {
 // close returns the code of the first close, also when it is called again; CodeRefused
 // when open was never called.
 func (i *instance) close(call func() int32) int32 {
-	i.library.gate.lift()
-	defer i.library.gate.lower()
+	i.gate.lift()
+	defer i.gate.lower()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch i.phase {

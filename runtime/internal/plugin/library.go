@@ -11,7 +11,9 @@ type library struct {
 	host   *Host
 	info   Info
 	loaded os.FileInfo // of the file that was loaded
-	gate   *gate
+	gate   *gate       // of a library in this process; an isolated instance has one of its own
+
+	isolation *Isolation // nil: in this process
 
 	sink          sinkFunctions
 	sinkVersion   string
@@ -54,4 +56,4 @@ func (l *library) changed() bool {
 }
 
 // Generation of the source interface that the library has.
-func (l *SourceLibrary) Generation() Generation { return l.library.source.generation() }
+func (l *SourceLibrary) Generation() Generation { return l.library.info.Generation }

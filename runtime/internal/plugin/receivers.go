@@ -6,6 +6,7 @@ package plugin
 
 import (
 	"maps"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -13,6 +14,28 @@ import (
 // receivers maps instance ids to receivers for the callbacks: C keeps the number, never a
 // Go pointer.
 var receivers idTable[Receiver]
+
+// deliver gives a batch to the receiver of the instance. Not ok are bytes that cannot be.
+func deliver(id uint32, batchID uint64, messages []byte, ok bool) (code int32) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			code = CodeRefused
+			processLog.Load().Error("Panic while a batch of a plugin was received; the batch is refused.",
+				"plugin_id", id, "panic", reason, "stack", string(debug.Stack()))
+		}
+	}()
+	r := receivers.get(id)
+	if r == nil {
+		strayBatches.report(id)
+		return CodeRefused
+	}
+	if !ok {
+		processLog.Load().Error("A plugin handed over a batch of an impossible length; the batch is refused.",
+			"plugin_id", id)
+		return CodeRefused
+	}
+	return r.Receive(batchID, messages)
+}
 
 // idTable is read on every batch or record and written on start and close only: the map is
 // replaced as a whole, so that a look-up is one atomic load and no lock.

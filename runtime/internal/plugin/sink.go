@@ -9,14 +9,24 @@ package plugin
 // allow answer CodeRefused without reaching the plugin.
 type Sink struct {
 	instance
-	functions sinkFunctions
+	functions sinkCalls
 	version   string
+}
+
+// sinkCalls are the functions of a sink: in this process, or in one of its own.
+type sinkCalls interface {
+	callOpen(id uint32, config []byte) int32
+	callConsume(id uint32, topic, metadata, messages []byte) int32
+	callClose(id uint32) int32
 }
 
 // NewSink makes an instance with an id of its own. Nothing is called yet.
 func (l *SinkLibrary) NewSink() *Sink {
-	s := &Sink{functions: l.library.sink, version: l.library.sinkVersion}
-	s.init(KindSink, l.library)
+	s := &Sink{functions: &l.library.sink, version: l.library.sinkVersion}
+	s.init(KindSink, l.library, nil)
+	if s.isolated != nil {
+		s.functions = isolatedSink{s.isolated}
+	}
 	return s
 }
 

@@ -4,22 +4,38 @@
 
 package plugin
 
-import "sync/atomic"
+import (
+	"os"
+	"sync/atomic"
+)
 
 // Source is one instance of a source plugin. All methods may be called from any goroutine
 // except inside a Receiver; calls that the life of the instance does not allow answer
 // CodeRefused without reaching the plugin.
 type Source struct {
 	instance
-	functions sourceFunctions
+	functions sourceCalls
 	version   string
 	started   atomic.Bool
 }
 
-// NewSource makes an instance with an id of its own. Nothing is called yet.
-func (l *SourceLibrary) NewSource() *Source {
-	s := &Source{functions: l.library.source, version: l.library.sourceVersion}
-	s.init(KindSource, l.library)
+// sourceCalls are the functions of a source: in this process, or in one of its own.
+type sourceCalls interface {
+	generation() Generation
+	callOpen(id uint32, config, state []byte) int32
+	callHandle(id uint32) int32
+	callBatchResult(id uint32, batchID uint64, result uint8) int32
+	callClose(id uint32) int32
+}
+
+// NewSource makes an instance with an id of its own. Nothing is called yet. The process of
+// an isolated one holds the files for as long as it lives.
+func (l *SourceLibrary) NewSource(hold ...*os.File) *Source {
+	s := &Source{functions: &l.library.source, version: l.library.sourceVersion}
+	s.init(KindSource, l.library, hold)
+	if s.isolated != nil {
+		s.functions = isolatedSource{s.isolated}
+	}
 	return s
 }
 

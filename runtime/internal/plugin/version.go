@@ -15,26 +15,32 @@ import (
 // versionTimeout is ample for loading a library, and short for somebody who waits.
 const versionTimeout = 5 * time.Second
 
-// readVersion runs the version function of a library in a process of its own, so that
-// whatever the library does while it is loaded happens there. It returns the version or the
-// problem.
+// readVersion returns the version of a library or the problem.
 func readVersion(info *Info, limit time.Duration) (version, problem string) {
+	version, err := probe(info, limit)
+	if err != nil {
+		return "", err.Error()
+	}
+	return version, ""
+}
+
+// probe loads a library in a process of its own, so that whatever it does meanwhile happens
+// there, and asks its version.
+func probe(info *Info, limit time.Duration) (version string, err error) {
 	child, err := StartChild(ChildOptions{
 		Name: filepath.Base(info.Path), Limits: Limits{NoCore: true}, CallTimeout: limit, Quiet: true,
 	})
 	if err != nil {
-		return "", err.Error()
+		return "", err
 	}
 	defer child.Close()
 	if err = child.Load(info.Path, info.Found); err == nil {
 		version, err = child.versionOf(info)
 	}
 	if crash := (*Crash)(nil); errors.As(err, &crash) {
-		return "", fmt.Sprintf("the library ended the process that loaded it to read its version: %v", crash)
-	} else if err != nil {
-		return "", err.Error()
+		err = fmt.Errorf("the library ended the process that loaded it to read its version: %w", err)
 	}
-	return version, ""
+	return version, err
 }
 
 // versionOf asks the interface that has a version, the sink's first.

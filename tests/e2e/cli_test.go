@@ -50,7 +50,7 @@ func TestCLI_given_success_failure_and_misuse_when_run_should_exit_with_0_1_and_
 		{1, "check --config /nowhere.toml"}, {1, "connectors list --url http://127.0.0.1:1"}, {1, "state show a --state /nowhere"},
 		{1, "transforms test /nowhere.toml"}, {1, "preview --connector a --config /nowhere.toml"}, {1, "run --config /nowhere.toml"},
 		{2, "nonsense"}, {2, "connectors nonsense"}, {2, "state show"}, {2, "transforms test"}, {2, "preview"}, {2, "run --nonsense"},
-		{2, "connectors list --url nonsense"},
+		{2, "connectors list --url nonsense"}, {2, "broker --tls-cert a"}, {1, "broker --tls-cert /nowhere --tls-key /nowhere"},
 	} {
 		stdout, stderr, code := cli(t, strings.Fields(test.args)...)
 		if code != test.code {

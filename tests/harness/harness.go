@@ -82,12 +82,19 @@ const command = "iggy-connect-go"
 // Launch starts the command; it ends with the test.
 func Launch(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
-	return launch(t, command, env, args)
+	return launch(t, command, "", env, args)
 }
 
-func launch(t testing.TB, binary string, env, args []string) *Process {
+// LaunchIn starts the command in a directory.
+func LaunchIn(t testing.TB, dir string, env []string, args ...string) *Process {
+	t.Helper()
+	return launch(t, command, dir, env, args)
+}
+
+func launch(t testing.TB, binary, dir string, env, args []string) *Process {
 	t.Helper()
 	p := &Process{Cmd: exec.Command(Built(t, binary), args...), Output: &Output{}, Ended: make(chan struct{})}
+	p.Dir = dir
 	p.Env = append(os.Environ(), env...)
 	p.Stdout, p.Stderr = p.Output, p.Output
 	if err := p.Start(); err != nil {
@@ -317,7 +324,7 @@ func (r *Runtime) Sink(key, path, topic, pluginConfig string) {
 // Start runs the command and waits for its HTTP API.
 func (r *Runtime) Start(env ...string) {
 	r.T.Helper()
-	r.Process = launch(r.T, r.Binary, env, []string{"run", "--config", r.Path("config.toml")})
+	r.Process = launch(r.T, r.Binary, "", env, []string{"run", "--config", r.Path("config.toml")})
 	r.URL = "http://" + r.Printed(r.T, `HTTP API on: (\S+)`)
 }
 

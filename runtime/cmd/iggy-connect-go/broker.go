@@ -6,7 +6,10 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"os/signal"
 	"syscall"
 
@@ -16,7 +19,7 @@ import (
 )
 
 func brokerCommand() *cobra.Command {
-	var address string
+	var flags brokerFlags
 	c := &cobra.Command{
 		Use:   "broker",
 		Short: "Run the embedded broker alone: in memory, for trials and tests",
@@ -24,19 +27,34 @@ func brokerCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return runBroker(ctx, c, address)
+			return flags.run(ctx, c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVar(&address, "address", "127.0.0.1:8090", "host:port to listen on")
+	c.Flags().StringVar(&flags.address, "address", "127.0.0.1:8090", "host:port to listen on")
+	c.Flags().StringVar(&flags.cert, "tls-cert", "", "serve TLS with the certificate of this PEM `FILE`")
+	c.Flags().StringVar(&flags.key, "tls-key", "", "and the key of this `FILE`")
 	return c
 }
 
-func runBroker(ctx context.Context, c *cobra.Command, address string) error {
-	broker, err := devbroker.Start(devbroker.Options{Address: address})
+type brokerFlags struct{ address, cert, key string }
+
+func (f *brokerFlags) run(ctx context.Context, w io.Writer) error {
+	options := devbroker.Options{Address: f.address}
+	if f.cert+f.key != "" {
+		if f.cert == "" || f.key == "" {
+			return usageError{errors.New("--tls-cert and --tls-key go together")}
+		}
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return fmt.Errorf("cannot serve TLS: %w", err)
+		}
+		options.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	}
+	broker, err := devbroker.Start(options)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.OutOrStdout(), "Iggy broker (in memory, nothing survives its end) listens on %s, user iggy, password iggy\n", broker.Addr())
+	fmt.Fprintf(w, "Iggy broker (in memory, nothing survives its end) listens on %s, user iggy, password iggy\n", broker.Addr())
 	<-ctx.Done()
 	return broker.Close()
 }

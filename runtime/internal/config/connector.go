@@ -36,6 +36,51 @@ type Common struct {
 	OnFailure   OnFailure     `key:"on_failure,new" default:"stop" enum:"stop|dead_letter|drop" doc:"What becomes of a batch that failed for good: the connector stops with an error, or the batch goes to the dead letter topic, or it is dropped and counted."`
 	DeadLetter  *DeadLetter   `key:"dead_letter,new" doc:"The topic that takes failed messages."`
 	StopTimeout time.Duration `key:"stop_timeout,new" default:"5s" doc:"How long a stop waits for batches that are under way, after the plugin has closed."`
+
+	Isolation
+}
+
+// Isolation is where the plugin runs, and what it may take there.
+type Isolation struct {
+	Mode        IsolationMode `key:"isolation,new" default:"thread" enum:"thread|process" doc:"Where the plugin runs: on threads of the runtime, or in a process of its own, whose death costs this connector alone. The keys from memory_limit to gid need process."`
+	MemoryLimit Size          `key:"memory_limit,new" default:"0" doc:"How much memory the plugin may write to, its threads' stacks included (RLIMIT_DATA). 0: as much as there is."`
+	CallTimeout time.Duration `key:"call_timeout,new" default:"0" doc:"How long a call into the plugin may take before its process is ended. 0: for ever; a call that hangs is reported."`
+	MaxCrashes  uint32        `key:"max_crashes,new" default:"3" min:"1" doc:"Sinks: how often a batch may end the process before on_failure applies to it."`
+	Nice        uint32        `key:"nice,new" default:"0" max:"19" doc:"How much less the process counts than the runtime when processors are short."`
+	CPUSeconds  uint64        `key:"cpu_seconds,new" default:"0" doc:"After how much processor time the process is ended. 0: never."`
+	UID         *uint32       `key:"uid,new" example:"65534" doc:"The user that the process runs as. The runtime must be root."`
+	GID         *uint32       `key:"gid,new" example:"65534" doc:"The group that the process runs as, its only one. It needs uid."`
+}
+
+// IsolationMode is where a plugin runs.
+type IsolationMode string
+
+const (
+	IsolateNot     IsolationMode = "thread"
+	IsolateProcess IsolationMode = "process"
+)
+
+// smallestMemoryLimit is what a library and the threads that call it need to begin with.
+const smallestMemoryLimit = 64 << 20
+
+func (i *Isolation) check(report reporter) {
+	if i.MemoryLimit > 0 && i.MemoryLimit < smallestMemoryLimit {
+		report("memory_limit", "Invalid memory limit: less than 64 MiB leave no room for the threads of a plugin")
+	}
+	if i.GID != nil && i.UID == nil {
+		report("gid", "it needs uid")
+	}
+	if i.Mode == IsolateProcess {
+		return
+	}
+	for key, set := range map[string]bool{
+		"memory_limit": i.MemoryLimit > 0, "call_timeout": i.CallTimeout > 0, "nice": i.Nice > 0,
+		"cpu_seconds": i.CPUSeconds > 0, "uid": i.UID != nil,
+	} {
+		if set {
+			report(key, "it needs isolation = \"process\"")
+		}
+	}
 }
 
 // Sink is the configuration of a sink connector.
@@ -211,10 +256,12 @@ func checkName(name, key string, report reporter) {
 }
 
 func (s *Sink) check(report reporter) {
+	s.Isolation.check(report)
 	s.Common.checkDeadLetter(s.OnMessageError, report)
 }
 
 func (s *Source) check(report reporter) {
+	s.Isolation.check(report)
 	s.Common.checkDeadLetter(s.OnMessageError, report)
 	if len(s.Streams) == 0 {
 		report("streams", "No streams configured for source")

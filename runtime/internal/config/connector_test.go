@@ -20,7 +20,7 @@ func TestGivenTheLeastASinkNeedsThenTheRestHasDefaults(t *testing.T) {
 	want := Sink{
 		Common: Common{
 			Type: KindSink, Key: "out", Enabled: true, Version: 3, Name: "Out", Path: "libout",
-			OnFailure: FailureStop, StopTimeout: 5 * time.Second,
+			OnFailure: FailureStop, StopTimeout: 5 * time.Second, Isolation: Isolation{Mode: IsolateNot, MaxCrashes: 3},
 		},
 		Streams: []SinkStream{{
 			Stream: "s", Topics: []string{"t"}, Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers", ProtoJSON: "canonical"},
@@ -46,7 +46,7 @@ func TestGivenTheLeastASourceNeedsThenTheRestHasDefaults(t *testing.T) {
 	want := Source{
 		Common: Common{
 			Type: KindSource, Key: "out", Enabled: true, Version: 3, Name: "Out", Path: "libout",
-			OnFailure: FailureStop, StopTimeout: 5 * time.Second,
+			OnFailure: FailureStop, StopTimeout: 5 * time.Second, Isolation: Isolation{Mode: IsolateNot, MaxCrashes: 3},
 		},
 		Streams: []SourceStream{{
 			Stream: "s", Topic: "t", Codec: Codec{Schema: "json", AvroLogicalTypes: "numbers", ProtoJSON: "canonical"},
@@ -66,6 +66,14 @@ verbose = true
 benchmark = true
 on_failure = "dead_letter"
 stop_timeout = "1s"
+isolation = "process"
+memory_limit = "1 GiB"
+call_timeout = "1m"
+max_crashes = 7
+nice = 5
+cpu_seconds = 60
+uid = 8
+gid = 9
 offset_commit = "after_consuming"
 on_message_error = "dead_letter"
 `, `
@@ -106,6 +114,7 @@ backoff_multiplier = 3
 			Type: KindSink, Key: "out", Enabled: true, Version: 3, Name: "Out", Path: "libout",
 			PluginConfigFormat: "yaml", Verbose: true, Benchmark: true, OnFailure: FailureDeadLetter,
 			DeadLetter: &DeadLetter{"ds", "dt", true}, StopTimeout: time.Second,
+			Isolation: Isolation{IsolateProcess, 1 << 30, time.Minute, 7, 5, 60, new(uint32(8)), new(uint32(9))},
 		},
 		Streams: []SinkStream{{
 			Stream: "s", Topics: []string{"t"},
@@ -163,37 +172,42 @@ partition_key_header = "tenant"
 
 func TestGivenABadConnectorThenOneLineNamesFileLineAndKey(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
-		"poll interval":     {sinkFile("", `poll_interval = "not-a-valid-duration"`, ""), "test.toml:12: streams[0].poll_interval: Invalid poll interval: 'not-a-valid-duration' is not a duration"},
-		"linger time":       {sourceFile("", `linger_time = "not-a-valid-duration"`, ""), "test.toml:12: streams[0].linger_time: Invalid linger time: 'not-a-valid-duration'"},
-		"schema":            {strings.Replace(sinkFile("", "", ""), `"json"`, `"flatbuffer"`, 1), "test.toml:11: streams[0].schema: Invalid schema: 'flatbuffer' is none of json, raw, text, proto, flat_buffer, avro"},
-		"missing name":      {strings.Replace(sinkFile("", "", ""), "name", "nam", 1), "test.toml: name: missing, but required"},
-		"missing topics":    {strings.Replace(sinkFile("", "", ""), "topics", "topic", 1), "test.toml:8: streams[0].topics: missing, but required"},
-		"missing streams":   {"type=\"sink\"\nkey=\"a\"\nenabled=true\nversion=0\nname=\"\"\npath=\"\"", "test.toml: streams: missing, but required"},
-		"version":           {strings.Replace(sinkFile("", "", ""), "version = 3", "version = -3", 1), "test.toml:4: version: Invalid version: '-3' is negative"},
-		"version overflows": {strings.Replace(sinkFile("", "", ""), "version = 3", "version = 18446744073709551616", 1), "test.toml:4: invalid TOML"},
-		"unknown type":      {strings.Replace(sinkFile("", "", ""), `"sink"`, `"sinc"`, 1), "test.toml:1: type: missing or neither sink nor source"},
-		"key":               {strings.Replace(sinkFile("", "", ""), `"out"`, `"a/b"`, 1), `test.toml:2: key: invalid key "a/b"`},
-		"key up":            {strings.Replace(sinkFile("", "", ""), `"out"`, `".."`, 1), `test.toml:2: key: invalid key ".."`},
-		"no key":            {strings.Replace(sinkFile("", "", ""), `"out"`, `5`, 1), "test.toml:2: key: expected a string, found a number"},
-		"empty stream":      {strings.Replace(sinkFile("", "", ""), `stream = "s"`, `stream = ""`, 1), "test.toml:9: streams[0].stream: Invalid stream: '' has 0 bytes"},
-		"long topic":        {strings.Replace(sinkFile("", "", ""), `["t"]`, `["`+strings.Repeat("t", 256)+`"]`, 1), "has 256 bytes; a name has 1 to 255"},
-		"no streams":        {"streams = []\n" + strings.Split(sourceFile("", "", ""), "[[")[0], "test.toml:1: streams: No streams configured for source"},
-		"dead letter":       {sinkFile(`on_failure = "dead_letter"`, "", ""), `test.toml:7: on_failure: "dead_letter" needs a section [dead_letter]`},
-		"dead letter topic": {sinkFile("", "", "[dead_letter]\nstream = \"x\""), "test.toml:13: dead_letter.topic: missing, but required"},
-		"reject in a sink":  {sinkFile(`on_message_error = "reject_batch"`, "", ""), "is none of drop, dead_letter"},
-		"partition key":     {sourceFile("", `partitioning = "key"`, ""), "streams[0].partition_key: partitioning = \"key\" needs one of"},
-		"partition pointer": {sourceFile("", "partitioning = \"key\"\npartition_key = \"id\"", ""), "test.toml:13: streams[0].partition_key: Invalid partition key: 'id' is not a JSON pointer"},
-		"partition":         {sourceFile("", `partitioning = "partition"`, ""), "streams[0].partition: missing, but required"},
-		"start timestamp":   {sinkFile("", `start_from = "timestamp"`, ""), "streams[0].start_timestamp: missing, but required"},
-		"odd timestamp":     {sinkFile("", `start_timestamp = "yesterday"`, ""), "Invalid start timestamp: 'yesterday' is neither"},
-		"parallelism":       {sinkFile("", `parallelism = 0`, ""), "Invalid parallelism: '0' is less than 1"},
-		"many members":      {sinkFile("", `parallelism = 1000`, ""), "Invalid parallelism: '1000' is more than 256"},
-		"queue bytes":       {sourceFile(`queue_bytes = "lots"`, "", ""), "Invalid queue bytes: 'lots' is not a size"},
-		"transforms":        {sinkFile("", "", "[transforms]\nadd_fields = 5"), "test.toml:14: transforms.add_fields: expected a table, found a number"},
-		"transform enabled": {sinkFile("", "", "[transforms.add_fields]\nfields = []"), "test.toml:13: transforms.add_fields.enabled: missing, but required"},
-		"transform switch":  {sinkFile("", "", "[transforms.add_fields]\nenabled = 1"), "test.toml:14: transforms.add_fields.enabled: expected true or false, found a number"},
-		"streams table":     {sinkFile("", "", "")[:strings.Index(sinkFile("", "", ""), "[[")] + "[streams]", "test.toml:8: streams: expected an array of tables, found a table"},
-		"syntax":            {sinkFile("enabled = true", "", ""), "test.toml:7: invalid TOML"},
+		"poll interval":      {sinkFile("", `poll_interval = "not-a-valid-duration"`, ""), "test.toml:12: streams[0].poll_interval: Invalid poll interval: 'not-a-valid-duration' is not a duration"},
+		"linger time":        {sourceFile("", `linger_time = "not-a-valid-duration"`, ""), "test.toml:12: streams[0].linger_time: Invalid linger time: 'not-a-valid-duration'"},
+		"schema":             {strings.Replace(sinkFile("", "", ""), `"json"`, `"flatbuffer"`, 1), "test.toml:11: streams[0].schema: Invalid schema: 'flatbuffer' is none of json, raw, text, proto, flat_buffer, avro"},
+		"missing name":       {strings.Replace(sinkFile("", "", ""), "name", "nam", 1), "test.toml: name: missing, but required"},
+		"missing topics":     {strings.Replace(sinkFile("", "", ""), "topics", "topic", 1), "test.toml:8: streams[0].topics: missing, but required"},
+		"missing streams":    {"type=\"sink\"\nkey=\"a\"\nenabled=true\nversion=0\nname=\"\"\npath=\"\"", "test.toml: streams: missing, but required"},
+		"version":            {strings.Replace(sinkFile("", "", ""), "version = 3", "version = -3", 1), "test.toml:4: version: Invalid version: '-3' is negative"},
+		"version overflows":  {strings.Replace(sinkFile("", "", ""), "version = 3", "version = 18446744073709551616", 1), "test.toml:4: invalid TOML"},
+		"unknown type":       {strings.Replace(sinkFile("", "", ""), `"sink"`, `"sinc"`, 1), "test.toml:1: type: missing or neither sink nor source"},
+		"key":                {strings.Replace(sinkFile("", "", ""), `"out"`, `"a/b"`, 1), `test.toml:2: key: invalid key "a/b"`},
+		"key up":             {strings.Replace(sinkFile("", "", ""), `"out"`, `".."`, 1), `test.toml:2: key: invalid key ".."`},
+		"no key":             {strings.Replace(sinkFile("", "", ""), `"out"`, `5`, 1), "test.toml:2: key: expected a string, found a number"},
+		"empty stream":       {strings.Replace(sinkFile("", "", ""), `stream = "s"`, `stream = ""`, 1), "test.toml:9: streams[0].stream: Invalid stream: '' has 0 bytes"},
+		"long topic":         {strings.Replace(sinkFile("", "", ""), `["t"]`, `["`+strings.Repeat("t", 256)+`"]`, 1), "has 256 bytes; a name has 1 to 255"},
+		"no streams":         {"streams = []\n" + strings.Split(sourceFile("", "", ""), "[[")[0], "test.toml:1: streams: No streams configured for source"},
+		"dead letter":        {sinkFile(`on_failure = "dead_letter"`, "", ""), `test.toml:7: on_failure: "dead_letter" needs a section [dead_letter]`},
+		"dead letter topic":  {sinkFile("", "", "[dead_letter]\nstream = \"x\""), "test.toml:13: dead_letter.topic: missing, but required"},
+		"reject in a sink":   {sinkFile(`on_message_error = "reject_batch"`, "", ""), "is none of drop, dead_letter"},
+		"limit in the host":  {sinkFile(`memory_limit = "1 GiB"`, "", ""), `test.toml:7: memory_limit: it needs isolation = "process"`},
+		"uid in the host":    {sinkFile(`uid = 7`, "", ""), `test.toml:7: uid: it needs isolation = "process"`},
+		"small limit":        {sinkFile("isolation = \"process\"\nmemory_limit = \"1 MiB\"", "", ""), "test.toml:8: memory_limit: Invalid memory limit"},
+		"group without user": {sourceFile("isolation = \"process\"\ngid = 7", "", ""), "gid: it needs uid"},
+		"too nice":           {sourceFile("isolation = \"process\"\nnice = 20", "", ""), "nice"},
+		"partition key":      {sourceFile("", `partitioning = "key"`, ""), "streams[0].partition_key: partitioning = \"key\" needs one of"},
+		"partition pointer":  {sourceFile("", "partitioning = \"key\"\npartition_key = \"id\"", ""), "test.toml:13: streams[0].partition_key: Invalid partition key: 'id' is not a JSON pointer"},
+		"partition":          {sourceFile("", `partitioning = "partition"`, ""), "streams[0].partition: missing, but required"},
+		"start timestamp":    {sinkFile("", `start_from = "timestamp"`, ""), "streams[0].start_timestamp: missing, but required"},
+		"odd timestamp":      {sinkFile("", `start_timestamp = "yesterday"`, ""), "Invalid start timestamp: 'yesterday' is neither"},
+		"parallelism":        {sinkFile("", `parallelism = 0`, ""), "Invalid parallelism: '0' is less than 1"},
+		"many members":       {sinkFile("", `parallelism = 1000`, ""), "Invalid parallelism: '1000' is more than 256"},
+		"queue bytes":        {sourceFile(`queue_bytes = "lots"`, "", ""), "Invalid queue bytes: 'lots' is not a size"},
+		"transforms":         {sinkFile("", "", "[transforms]\nadd_fields = 5"), "test.toml:14: transforms.add_fields: expected a table, found a number"},
+		"transform enabled":  {sinkFile("", "", "[transforms.add_fields]\nfields = []"), "test.toml:13: transforms.add_fields.enabled: missing, but required"},
+		"transform switch":   {sinkFile("", "", "[transforms.add_fields]\nenabled = 1"), "test.toml:14: transforms.add_fields.enabled: expected true or false, found a number"},
+		"streams table":      {sinkFile("", "", "")[:strings.Index(sinkFile("", "", ""), "[[")] + "[streams]", "test.toml:8: streams: expected an array of tables, found a table"},
+		"syntax":             {sinkFile("enabled = true", "", ""), "test.toml:7: invalid TOML"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

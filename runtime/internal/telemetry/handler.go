@@ -129,7 +129,7 @@ func flatten(attrs []slog.Attr, prefix string, attr slog.Attr) []slog.Attr {
 func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	e := entry{
 		time: record.Time, level: record.Level, target: h.target, message: record.Message,
-		attrs: slices.Clip(h.attrs), // a clipped slice is copied when it grows
+		attrs: append(make([]slog.Attr, 0, len(h.attrs)+record.NumAttrs()), h.attrs...),
 	}
 	record.Attrs(func(attr slog.Attr) bool {
 		e.attrs = flatten(e.attrs, h.prefix, attr)

@@ -75,23 +75,25 @@ var levelColors = map[string]string{
 
 func (l *lines) appendTextLine(dst []byte, e *entry) []byte {
 	level := levelName(e.level)
-	colored := func(color, text string) {
-		if l.color {
-			text = color + text + reset
-		}
-		dst = append(dst, text...)
-	}
-	colored(dim, string(appendTime(nil, e.time)))
-	dst = append(dst, ' ')
-	colored(levelColors[level], fmt.Sprintf("%5s", level))
-	dst = append(dst, ' ')
-	colored(dim, e.target+":")
-	dst = append(dst, ' ')
+	dst = appendTime(l.paint(dst, dim), e.time)
+	dst = append(l.paint(dst, reset), ' ')
+	dst = append(l.paint(dst, levelColors[level]), "     "[len(level):]...)
+	dst = append(l.paint(append(dst, level...), reset), ' ')
+	dst = append(append(l.paint(dst, dim), e.target...), ':')
+	dst = append(l.paint(dst, reset), ' ')
 	dst = append(dst, oneLine(e.message)...)
 	for _, attr := range e.attrs {
 		dst = appendField(dst, attr)
 	}
 	return append(dst, '\n')
+}
+
+// paint appends an escape where lines are coloured.
+func (l *lines) paint(dst []byte, escape string) []byte {
+	if !l.color {
+		return dst
+	}
+	return append(dst, escape...)
 }
 
 func appendField(dst []byte, attr slog.Attr) []byte {
@@ -104,7 +106,7 @@ func appendField(dst []byte, attr slog.Attr) []byte {
 // oneLine escapes control characters. Messages come from plugins, too, and must
 // not be able to break a line, forge one, or command the terminal.
 func oneLine(text string) string {
-	if !strings.ContainsFunc(text, unicode.IsControl) {
+	if isPlain(text) || !strings.ContainsFunc(text, unicode.IsControl) {
 		return text
 	}
 	var b strings.Builder
@@ -118,12 +120,36 @@ func oneLine(text string) string {
 	return b.String()
 }
 
+// isPlain reports whether a text is of printable ASCII characters, as nearly all are.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 func appendTextValue(dst []byte, value slog.Value) []byte {
 	switch value.Kind() {
-	case slog.KindInt64, slog.KindUint64, slog.KindFloat64, slog.KindBool:
+	case slog.KindInt64, slog.KindUint64, slog.KindBool:
+		return appendWord(dst, value)
+	case slog.KindFloat64:
 		return append(dst, value.String()...)
 	default:
 		return strconv.AppendQuote(dst, plainText(value))
+	}
+}
+
+// appendWord appends an integer or a boolean, which every form writes in the same way.
+func appendWord(dst []byte, value slog.Value) []byte {
+	switch value.Kind() {
+	case slog.KindInt64:
+		return strconv.AppendInt(dst, value.Int64(), 10)
+	case slog.KindUint64:
+		return strconv.AppendUint(dst, value.Uint64(), 10)
+	default:
+		return strconv.AppendBool(dst, value.Bool())
 	}
 }
 
@@ -142,27 +168,34 @@ func appendJSONLine(dst []byte, e *entry) []byte {
 	dst = append(dst, `","level":"`...)
 	dst = append(dst, levelName(e.level)...)
 	dst = append(dst, `","fields":{"message":`...)
-	dst = appendJSON(dst, e.message)
+	dst = appendJSONString(dst, e.message)
 	for _, attr := range e.attrs {
 		dst = append(dst, ',')
-		dst = appendJSON(dst, attr.Key)
+		dst = appendJSONString(dst, attr.Key)
 		dst = append(dst, ':')
 		dst = appendJSONValue(dst, attr.Value)
 	}
 	dst = append(dst, `},"target":`...)
-	dst = appendJSON(dst, e.target)
+	dst = appendJSONString(dst, e.target)
 	return append(dst, "}\n"...)
 }
 
 func appendJSONValue(dst []byte, value slog.Value) []byte {
 	switch value.Kind() {
 	case slog.KindInt64, slog.KindUint64, slog.KindBool:
-		return append(dst, value.String()...)
+		return appendWord(dst, value)
 	case slog.KindFloat64:
 		return appendJSON(dst, value.Float64())
 	default:
-		return appendJSON(dst, plainText(value))
+		return appendJSONString(dst, plainText(value))
 	}
+}
+
+func appendJSONString(dst []byte, text string) []byte {
+	if !isPlain(text) || strings.ContainsAny(text, `"\\`) {
+		return appendJSON(dst, text)
+	}
+	return append(append(append(dst, '"'), text...), '"')
 }
 
 // appendJSON writes what JSON cannot hold, such as an infinite number, as text.

@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -31,8 +33,9 @@ import (
 // exporters send logs and traces to a collector. A collector that is away costs no
 // more than what could not be sent: queues are bounded and nothing waits for them.
 type exporters struct {
-	logs   *sdklog.LoggerProvider
-	traces *sdktrace.TracerProvider
+	logs    *sdklog.LoggerProvider
+	loggers sync.Map // by target
+	traces  *sdktrace.TracerProvider
 }
 
 func newExporters(ctx context.Context, cfg config.Telemetry, version string) (*exporters, error) {
@@ -52,7 +55,9 @@ func newExporters(ctx context.Context, cfg config.Telemetry, version string) (*e
 		return nil, fmt.Errorf("telemetry.traces: %w", err)
 	}
 	return &exporters{
-		logs:   sdklog.NewLoggerProvider(sdklog.WithResource(from), sdklog.WithProcessor(sdklog.NewBatchProcessor(logs))),
+		// Duplicates are left out by attributesOf: the SDK looks for them with a map for each attribute.
+		logs: sdklog.NewLoggerProvider(sdklog.WithResource(from), sdklog.WithProcessor(sdklog.NewBatchProcessor(logs)),
+			sdklog.WithAllowKeyDuplication()),
 		traces: sdktrace.NewTracerProvider(sdktrace.WithResource(from), sdktrace.WithBatcher(traces)),
 	}, nil
 }
@@ -126,10 +131,28 @@ func (e *exporters) write(ctx context.Context, of *entry) {
 	record.SetSeverity(severityOf(of.level))
 	record.SetSeverityText(levelName(of.level))
 	record.SetBody(attribute.StringValue(of.message))
-	for _, attr := range of.attrs {
-		record.AddAttributes(attribute.KeyValue{Key: attribute.Key(attr.Key), Value: logValue(attr.Value)})
+	record.AddAttributes(attributesOf(of)...)
+	e.logger(of.target).Emit(ctx, record)
+}
+
+// attributesOf returns the attributes of an entry, of two with one name the later.
+func attributesOf(of *entry) []attribute.KeyValue {
+	attributes := make([]attribute.KeyValue, 0, len(of.attrs))
+	for i, attr := range of.attrs {
+		if !slices.ContainsFunc(of.attrs[i+1:], func(later slog.Attr) bool { return later.Key == attr.Key }) {
+			attributes = append(attributes, attribute.KeyValue{Key: attribute.Key(attr.Key), Value: logValue(attr.Value)})
+		}
 	}
-	e.logs.Logger(of.target).Emit(ctx, record)
+	return attributes
+}
+
+// logger returns the logger of a target. The provider would look at its options each time.
+func (e *exporters) logger(target string) otellog.Logger {
+	if known, ok := e.loggers.Load(target); ok {
+		return known.(otellog.Logger)
+	}
+	known, _ := e.loggers.LoadOrStore(target, e.logs.Logger(target))
+	return known.(otellog.Logger)
 }
 
 func severityOf(level slog.Level) otellog.Severity {

@@ -5,8 +5,8 @@
 package telemetry
 
 import (
+	"bytes"
 	"context"
-	"strings"
 	"sync"
 	"time"
 )
@@ -29,13 +29,23 @@ type Line struct {
 // Recent remembers the last lines of the log.
 type Recent struct {
 	mu    sync.Mutex
-	lines [recentLines]Line
+	lines [recentLines]remembered
 	next  uint64 // counts all lines there were
 }
 
+// remembered is a line whose text lies in a buffer, which the next line in its place takes over.
+type remembered struct {
+	Line
+	text []byte
+}
+
 func (r *Recent) write(_ context.Context, e *entry) {
-	line := Line{Time: e.time, Level: levelName(e.level), Target: e.target}
-	text := append(make([]byte, 0, 256), oneLine(e.message)...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	line := &r.lines[r.next%recentLines]
+	r.next++
+	line.Line = Line{Time: e.time, Level: levelName(e.level), Target: e.target}
+	text := append(line.text[:0], oneLine(e.message)...)
 	for _, attr := range e.attrs {
 		switch attr.Key {
 		case ConnectorKey:
@@ -48,32 +58,29 @@ func (r *Recent) write(_ context.Context, e *entry) {
 			}
 		}
 	}
-	line.Text = cut(string(text), recentLength)
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines[r.next%recentLines] = line
-	r.next++
+	line.text = cut(text, recentLength)
 }
 
-// Lines returns the remembered lines that pass the filter, the oldest first.
+// Lines returns the remembered lines that pass the filter, which sees no text, the oldest first.
 func (r *Recent) Lines(filter func(*Line) bool) []Line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first := r.next - min(r.next, recentLines)
 	var found []Line
 	for i := first; i < r.next; i++ {
-		if line := &r.lines[i%recentLines]; filter(line) {
-			found = append(found, *line)
+		if line := &r.lines[i%recentLines]; filter(&line.Line) {
+			line := line.Line
+			line.Text = string(r.lines[i%recentLines].text)
+			found = append(found, line)
 		}
 	}
 	return found
 }
 
 // cut shortens a text to at most so many bytes, between two characters.
-func cut(text string, length int) string {
+func cut(text []byte, length int) []byte {
 	if len(text) <= length {
 		return text
 	}
-	return strings.ToValidUTF8(text[:length], "") + "…"
+	return append(bytes.ToValidUTF8(text[:length], nil), "…"...)
 }

@@ -6,8 +6,11 @@ package telemetry
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
 	"slices"
@@ -250,5 +253,43 @@ func BenchmarkHiddenLine(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		logger.Log(context.Background(), slog.LevelDebug, "Processing messages")
+	}
+}
+
+// The cost of a line as benchmark = true asks for with every batch, by where lines go.
+func BenchmarkShownLine(b *testing.B) {
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer collector.Close()
+	exporter := config.Exporter{Transport: config.TransportHTTP, Endpoint: collector.URL}
+	for name, c := range map[string]struct {
+		format config.LogFormat
+		export config.Telemetry
+	}{
+		"text":     {config.LogText, config.Telemetry{}},
+		"json":     {config.LogJSON, config.Telemetry{}},
+		"exported": {config.LogText, config.Telemetry{Enabled: true, Logs: exporter, Traces: exporter}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			output, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer output.Close()
+			set, err := Start(b.Context(), Options{
+				Logging: config.Logging{Format: c.format}, Telemetry: c.export, Output: output,
+				LookupEnv: func(string) (string, bool) { return "", false },
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer set.Close()
+			logger := set.Logger.With(Target, "iggy_connectors::benchmark", ConnectorType, "sink", ConnectorKey, "a")
+			b.ReportAllocs()
+			for b.Loop() {
+				logger.LogAttrs(b.Context(), slog.LevelInfo, "benchmark", slog.String("stream", "s"), slog.String("topic", "t"),
+					slog.Uint64("partition_id", 0), slog.Uint64("current_offset", 123456), slog.Int("batch_size", 1000), slog.Int("processed_count", 1000),
+					slog.Int64("decode_us", 12), slog.Int64("prepare_us", 34), slog.Int64("ffi_us", 56), slog.Int64("total_us", 100))
+			}
+		})
 	}
 }

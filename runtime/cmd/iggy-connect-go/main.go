@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is that of the next release; commit is stamped by the build.
+// Stamped by the build.
 var (
-	version = "0.1.0"
+	version = "0.1.0-dev"
 	commit  = "unknown"
 )
 

@@ -50,10 +50,11 @@ func TestShutdown_given_what_cannot_end_when_terminated_should_end_in_time_and_l
 		away bool // Iggy
 		hung bool // a consume call
 		code int
+		cost allowance
 	}{
-		"Iggy is away":              {away: true},
-		"a consume call hangs":      {hung: true, code: 1},
-		"both, and sources produce": {away: true, hung: true, code: 1},
+		"Iggy is away":              {away: true, cost: allowance{faults: 1}},
+		"a consume call hangs":      {hung: true, code: 1, cost: allowance{kills: 1}},
+		"both, and sources produce": {away: true, hung: true, code: 1, cost: allowance{faults: 1, kills: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +90,7 @@ func TestShutdown_given_what_cannot_end_when_terminated_should_end_in_time_and_l
 				r.proxy.open(t)
 			}
 			r.start()
-			r.settle(allowance{faults: 1, kills: 1})
+			r.settle(c.cost)
 		})
 	}
 }

@@ -24,13 +24,15 @@ static const char name[] = "header_only_sink";
 /* An id is occupied from open to close, whatever open returned. */
 struct instance {
     uint32_t id;
-    bool usable;
+    bool usable;    /* open succeeded, and no close began */
+    bool closing;   /* a close waits for the calls */
+    unsigned calls; /* running consumes, which a close waits for */
     struct instance *next;
 };
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all instances */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 static struct instance *instances;
-/* A consume holds it for reading, so that a close waits for it. */
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static iggy_log_fn *write_log; /* valid for the life of the process */
 
 static struct instance **find(uint32_t id) {
@@ -144,44 +146,68 @@ static bool is_empty(const uint8_t *config, size_t len) {
 int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len, iggy_log_fn *log) {
     struct instance *instance = calloc(1, sizeof *instance);
     if (!instance) return IGGY_FAILED;
-    pthread_rwlock_wrlock(&lock);
+    instance->id = id;
+    instance->usable = is_empty(config, config_len);
+    int32_t code = instance->usable ? IGGY_OK : IGGY_INVALID;
+    pthread_mutex_lock(&mutex);
     struct instance **link = find(id);
-    bool fresh = *link == NULL;
-    bool usable = fresh && is_empty(config, config_len);
-    if (fresh) {
+    bool in_use = *link != NULL;
+    if (!in_use) {
         write_log = log;
-        *instance = (struct instance){id, usable, NULL};
         *link = instance;
     }
-    pthread_rwlock_unlock(&lock);
-    if (!fresh) free(instance);
-    else if (!usable) log_text(IGGY_LOG_ERROR, "plugin_config is not empty");
-    return usable ? IGGY_OK : IGGY_INVALID;
+    pthread_mutex_unlock(&mutex);
+    if (in_use) {
+        free(instance);
+        return IGGY_INVALID;
+    }
+    if (code != IGGY_OK) log_text(IGGY_LOG_ERROR, "plugin_config is not empty");
+    return code;
+}
+
+static struct instance *begin_call(uint32_t id) {
+    pthread_mutex_lock(&mutex);
+    struct instance *instance = *find(id);
+    if (instance && instance->usable) instance->calls++;
+    else instance = NULL;
+    pthread_mutex_unlock(&mutex);
+    return instance;
+}
+
+static void end_call(struct instance *instance) {
+    pthread_mutex_lock(&mutex);
+    if (--instance->calls == 0) pthread_cond_broadcast(&idle);
+    pthread_mutex_unlock(&mutex);
 }
 
 int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,
                           const uint8_t *metadata, size_t metadata_len,
                           const uint8_t *messages, size_t messages_len) {
     struct batch batch = {0};
-    pthread_rwlock_rdlock(&lock);
-    const struct instance *instance = *find(id);
-    bool ok = instance && instance->usable &&
-              read_batch(&batch, (struct reader){topic, topic + topic_len, false},
+    struct instance *instance = begin_call(id);
+    if (!instance) return IGGY_INVALID;
+    bool ok = read_batch(&batch, (struct reader){topic, topic + topic_len, false},
                          (struct reader){metadata, metadata + metadata_len, false},
                          (struct reader){messages, messages + messages_len, false});
     if (ok) log_batch(&batch);
-    pthread_rwlock_unlock(&lock);
+    end_call(instance);
     return ok ? IGGY_OK : IGGY_INVALID;
 }
 
 int32_t iggy_sink_close(uint32_t id) {
-    pthread_rwlock_wrlock(&lock);
-    struct instance **link = find(id), *instance = *link;
-    if (instance) *link = instance->next;
-    pthread_rwlock_unlock(&lock);
-    bool usable = instance && instance->usable;
+    pthread_mutex_lock(&mutex);
+    struct instance *instance = *find(id);
+    if (instance && instance->closing) instance = NULL;
+    bool opened = instance && instance->usable;
+    if (instance) {
+        instance->usable = false;
+        instance->closing = true;
+        while (instance->calls > 0) pthread_cond_wait(&idle, &mutex);
+        *find(id) = instance->next;
+    }
+    pthread_mutex_unlock(&mutex);
     free(instance);
-    return usable ? IGGY_OK : IGGY_INVALID;
+    return opened ? IGGY_OK : IGGY_INVALID;
 }
 
 const char *iggy_sink_version(void) { return "1.0.0"; }

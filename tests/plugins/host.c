@@ -168,7 +168,7 @@ struct host_batch *host_next_batch_within(unsigned ms) {
 }
 
 struct host_batch *host_next_batch(void) {
-    return host_next_batch_within(20000);
+    return host_next_batch_within(60000);
 }
 
 void host_free_batch(struct host_batch *batch) {

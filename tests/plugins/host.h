@@ -51,7 +51,7 @@ int32_t host_send_v2(uint32_t id, uint64_t batch_id, const uint8_t *messages, si
 /* What host_send_v2 does besides keeping the batch. It is called before it returns. */
 extern int32_t (*host_on_send)(uint32_t id, uint64_t batch_id);
 
-/* Waits up to 20 s for the next batch; NULL when none came. */
+/* Waits up to a minute for the next batch; NULL when none came. */
 struct host_batch *host_next_batch(void);
 
 /* NULL unless a batch comes within so many milliseconds. */

@@ -140,7 +140,13 @@ func (m *Manager) StartOne(ctx context.Context, id config.ID) error {
 		if c.supervised() && !paused && shown != StatusError {
 			return nil
 		}
-		return m.replace(ctx, c, id)
+		if err := m.replace(ctx, c, id); err != nil {
+			return err
+		}
+		if !c.info.Load().Enabled {
+			return &Error{codeConflict, fmt.Errorf("%s is disabled: its active configuration says enabled = false", id)}
+		}
+		return nil
 	})
 }
 

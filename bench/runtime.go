@@ -66,10 +66,10 @@ func freeAddress() (string, error) {
 // awaitRunning notes when the API answers first and when all connectors run.
 func (p *process) awaitRunning(j job) error {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := p.ask("/"); err == nil && p.answered.IsZero() {
+		list, err := p.ask("/" + string(j.Kind) + "s")
+		if err == nil && p.answered.IsZero() {
 			p.answered = time.Now()
 		}
-		list, err := p.ask("/" + string(j.Kind) + "s")
 		var connectors []struct {
 			Status string `json:"status"`
 		}

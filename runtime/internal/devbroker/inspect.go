@@ -99,7 +99,7 @@ func (s *Store) Append(stream, topic string, partition uint32, messages ...Messa
 		binary.LittleEndian.PutUint64(header[originTimestampAt:], m.OriginTimestamp)
 		binary.LittleEndian.PutUint32(header[headersLengthAt:], uint32(len(m.Headers)))
 		binary.LittleEndian.PutUint32(header[payloadLengthAt:], uint32(len(m.Payload)))
-		b.frames = slices.Concat(b.frames, header[:], m.Payload, m.Headers)
+		b.frames = append(append(append(b.frames, header[:]...), m.Payload...), m.Headers...)
 		b.ends = append(b.ends, uint32(len(b.frames)))
 	}
 	p.append(&b, s.options)

@@ -5,6 +5,7 @@
 package connector
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -51,7 +52,10 @@ var kinds = map[config.Kind]plugin.Kind{config.KindSink: plugin.KindSink, config
 func (c *checker) checkLibrary() {
 	path, _ := c.configured.Document.Get("path")
 	info, err := plugin.Inspect(c.configured.Common().Path)
+	unusable := (*plugin.UnusableError)(nil)
+	isolated := c.configured.Common().Mode == config.IsolateProcess
 	switch {
+	case errors.As(err, &unusable) && unusable.Code == plugin.GoBuilt && isolated:
 	case err != nil:
 		c.fail(path.Line, "path", err)
 	case !slices.Contains(info.Kinds, kinds[c.configured.Kind]):

@@ -25,6 +25,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
+	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 )
 
 // healthyLife is how long an instance must have lived for its end to count as a
@@ -45,6 +46,9 @@ type instance interface {
 	ID() uint32
 	Version() string
 	LogTo(*slog.Logger)
+	Died() <-chan struct{}
+	Crash() *plugin.Crash
+	StartFailure() error
 	CurrentCall() (name string, since time.Time, ok bool)
 }
 
@@ -62,6 +66,9 @@ type connector struct {
 	replayer atomic.Pointer[replayer] // of a running sink
 	valve    valve                    // shut while a sink is paused
 	closing  *atomic.Bool             // of the manager: nothing is started any more
+
+	crashes   crashes // of a sink
+	lastCrash atomic.Pointer[LastCrash]
 
 	guard      sync.Mutex  // held by a request that changes what runs
 	restarting atomic.Bool // a restart request is at work or waits for the guard
@@ -150,6 +157,7 @@ func (c *connector) live(ctx context.Context, p plan) error {
 		}
 	}
 	c.adopt(p)
+	defer c.examine()
 	return p.run(ctx, c)
 }
 
@@ -210,6 +218,7 @@ func hungCall(name string, since time.Time) error {
 func (c *connector) snapshot() Info {
 	info := *c.info.Load()
 	info.Status, info.Paused, info.LastError = c.status.get()
+	info.LastCrash = c.lastCrash.Load()
 	return info
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/failpoint"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
+	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
 )
 
@@ -51,6 +52,8 @@ type consumption struct {
 	member   groupMember
 	pipeline *schema.SinkPipeline
 	consume  func(topic, metadata, messages []byte) int32
+	crash    func() *plugin.Crash // nil as long as the plugin lives
+	crashes  *crashes             // of the connector
 	policy   sinkPolicy
 	valve    *valve
 	verbose  bool
@@ -74,6 +77,8 @@ type sinkPolicy struct {
 	onFailure config.OnFailure
 	split     bool // dead_letter.split_batch
 	letterBad bool // on_message_error = "dead_letter"
+	// maxCrashes is how often a batch may end the process of the plugin.
+	maxCrashes int
 }
 
 // call is one consume call: a run of messages that have one schema after the
@@ -94,7 +99,7 @@ func (c *consumption) run(ctx context.Context) error {
 	defer c.forgetLag()
 	for {
 		err := c.session(ctx, pause.reset)
-		if failed := (*failedBatch)(nil); ctx.Err() != nil || errors.As(err, &failed) {
+		if ctx.Err() != nil || isFinal(err) {
 			return err
 		}
 		c.metrics.Errors.Inc()
@@ -104,6 +109,13 @@ func (c *consumption) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// isFinal tells whether an error ends the instance.
+func isFinal(err error) bool {
+	var failed *failedBatch
+	var died *processDied
+	return errors.As(err, &failed) || errors.As(err, &died)
 }
 
 // session joins the group and consumes until that is no longer possible.
@@ -196,12 +208,18 @@ func (c *consumption) forgetLag() {
 // give makes the prepared calls of a batch and settles it: committed, held for
 // another try, or failed for good.
 func (c *consumption) give(ctx context.Context, h *held) error {
+	if deadly := c.deadly(h); deadly != nil {
+		return c.fail(ctx, h, deadly)
+	}
 	start := time.Now()
 	refused := c.handAll(h)
 	c.observe.called(start)
 	if refused == nil {
 		failpoint.Hit(failpoint.AfterConsume)
 		return c.settle(ctx, h)
+	}
+	if died := (*processDied)(nil); errors.As(refused, &died) {
+		return c.carry(h, died)
 	}
 	h.attempts++
 	if c.hold(h, refused) {
@@ -223,6 +241,7 @@ func (c *consumption) settle(ctx context.Context, h *held) error {
 	c.member.Commit(h.batch)
 	failpoint.Hit(failpoint.AfterCommit)
 	c.observe.committed(start)
+	c.crashes.settled(c, h.batch)
 	c.release(h)
 	return nil
 }
@@ -312,7 +331,7 @@ func (c *consumption) handAll(h *held) (refused error) {
 		switch {
 		case err == nil:
 			h.through = call.last + 1
-		case c.policy.keep:
+		case c.policy.keep || isFinal(err):
 			return err
 		default:
 			c.giveUp(h.batch, call, err)
@@ -326,6 +345,9 @@ func (c *consumption) hand(call *call, batch *iggy.Batch) error {
 	c.metaBlob = wire.AppendMessagesMetadata(c.metaBlob[:0], batch.Partition, batch.CurrentOffset, call.schema)
 	messages := call.messages.Bytes()
 	if code := c.consume(c.topicBlob, c.metaBlob, messages); code != 0 {
+		if crash := c.crash(); crash != nil {
+			return &processDied{crash, code != plugin.CodeInterrupted}
+		}
 		c.metrics.Errors.Inc()
 		c.log.Error("Sink plugin did not consume a batch", "code", code, "stream", c.stream, "topic", c.topic,
 			"partition", batch.Partition, "messages", call.messages.Len(), "last_offset", call.last)

@@ -73,6 +73,7 @@ func (m *Manager) replace(ctx context.Context, c *connector, id config.ID) error
 	}
 	c.valve.open()
 	c.status.pause(false)
+	c.crashes.forgive()
 	c.adopt(p)
 	if !c.info.Load().Enabled {
 		return nil

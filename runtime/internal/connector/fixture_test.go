@@ -130,6 +130,9 @@ func (w *world) configure(toml string) config.ID {
 	w.t.Helper()
 	c := config.ParseConnector("test.toml", []byte(toml))
 	c.Bind(config.NewEnvironment(nil))
+	if mode := os.Getenv("ISOLATION"); mode != "" && c.Common() != nil {
+		c.Common().Mode = config.IsolationMode(mode)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.configs[c.ID] = c

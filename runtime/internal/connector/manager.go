@@ -157,7 +157,9 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 		stops.Go(func() {
 			if err := c.stop(ctx); err != nil {
 				failed[i] = fmt.Errorf("%s: %w", c.id, err)
+				return
 			}
+			c.loseCarried(func(streamTopic) bool { return false })
 		})
 	}
 	stops.Wait()

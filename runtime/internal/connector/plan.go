@@ -23,7 +23,7 @@ const (
 
 // planSink loads the library of a sink and builds all that its configuration describes.
 func planSink(configured *config.Connector, plugins *plugin.Host) (*sinkPlan, error) {
-	library, err := plugins.LoadSink(configured.Sink.Path)
+	library, err := loadSink(&configured.Sink.Common, plugins)
 	if err != nil {
 		return nil, fmt.Errorf("Failed to load sink container from %s: %w", configured.Sink.Path, err)
 	}
@@ -32,6 +32,20 @@ func planSink(configured *config.Connector, plugins *plugin.Host) (*sinkPlan, er
 		return nil, fmt.Errorf("Failed to set up sink consumers: Invalid configuration: %w", err)
 	}
 	return &sinkPlan{configured: configured, config: configured.Sink, library: library, topics: topics}, nil
+}
+
+func loadSink(cfg *config.Common, plugins *plugin.Host) (*plugin.SinkLibrary, error) {
+	if cfg.Mode == config.IsolateProcess {
+		return plugins.IsolateSink(cfg.Path, isolationOf(&cfg.Isolation))
+	}
+	return plugins.LoadSink(cfg.Path)
+}
+
+func loadSource(cfg *config.Common, plugins *plugin.Host) (*plugin.SourceLibrary, error) {
+	if cfg.Mode == config.IsolateProcess {
+		return plugins.IsolateSource(cfg.Path, isolationOf(&cfg.Isolation))
+	}
+	return plugins.LoadSource(cfg.Path)
 }
 
 // planTopics builds the codecs and transforms of every topic of a sink.
@@ -83,7 +97,7 @@ func startFrom(stream *config.SinkStream) iggy.StartFrom {
 // planSource loads the library of a source and builds all that its configuration describes.
 func planSource(configured *config.Connector, plugins *plugin.Host) (*sourcePlan, error) {
 	cfg := configured.Source
-	library, err := plugins.LoadSource(cfg.Path)
+	library, err := loadSource(&cfg.Common, plugins)
 	if err != nil {
 		return nil, fmt.Errorf("Failed to load source container from %s: %w", cfg.Path, err)
 	}

@@ -57,7 +57,7 @@ func (r *replayer) share(c *connector, loop *consumption, topic sinkTopic) {
 	loop.consume = inTurn(loop.consume)
 	r.topics[streamTopic{loop.stream, loop.topic}] = &consumption{
 		log: c.log, metrics: c.metrics, stream: loop.stream, topic: loop.topic, topicBlob: loop.topicBlob,
-		pipeline: topic.pipeline(), consume: loop.consume, observe: sinkObserver{metrics: c.metrics},
+		pipeline: topic.pipeline(), consume: loop.consume, crash: loop.crash, crashes: loop.crashes, observe: sinkObserver{metrics: c.metrics},
 	}
 }
 

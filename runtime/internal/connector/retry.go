@@ -6,6 +6,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -133,16 +134,17 @@ func (c *consumption) release(h *held) {
 
 // fail deals with a batch that was refused for good (decision C6).
 func (c *consumption) fail(ctx context.Context, h *held, refused error) error {
-	if c.policy.onFailure == config.FailureStop {
+	if c.policy.onFailure == config.FailureStop && c.policy.keep {
 		err := &failedBatch{c.stream, c.topic, h.batch.Partition, h.batch.LastOffset(), refused}
 		c.forget(h)
 		return err
 	}
 	rest := c.rest(h)
+	deadly := (*deadlyBatch)(nil)
 	switch {
-	case c.policy.onFailure == config.FailureDrop:
+	case c.policy.onFailure != config.FailureDeadLetter: // with after_polling, stop too
 		c.lose(h.batch, len(rest), refused)
-	case c.policy.split:
+	case c.policy.split && !errors.As(refused, &deadly):
 		c.giveHalves(h, rest, refused)
 	default:
 		for i := range rest {

@@ -7,6 +7,7 @@ package connector
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,11 +54,11 @@ func (p *sinkPlan) run(ctx context.Context, c *connector) error {
 	c.attach(instance)
 	if code := instance.Open(pluginConfig(&p.config.Common)); code != plugin.CodeOK {
 		instance.Close()
-		return openFailed(instance.ID(), code)
+		return openFailed(instance, code)
 	}
 	c.opened()
 	err := p.consume(ctx, c, instance)
-	if code := instance.Close(); code != plugin.CodeOK {
+	if code := instance.Close(); code != plugin.CodeOK && instance.Crash() == nil {
 		c.log.Warn("Sink plugin did not close in order", "id", instance.ID(), "code", code)
 	}
 	return err
@@ -70,6 +71,7 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 	defer end(nil)
 	dead := newDeadLetters(c, p.config.DeadLetter)
 	defer dead.close()
+	c.loseCarried(p.reads)
 	var waiting atomic.Int64
 	for _, topic := range p.topics {
 		waiting.Add(int64(topic.parallelism))
@@ -94,6 +96,11 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 			}
 			loop.observe = observe.of(c, loop)
 			loop.onFirstJoin = func(ctx context.Context) error {
+				if member == 0 { // the others wait for it below
+					if err := loop.handCarried(ctx); err != nil {
+						return err
+					}
+				}
 				if err := spread.joined(ctx); err != nil {
 					return err
 				}
@@ -109,6 +116,7 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 		}
 	}
 	loops.Go(func() { replays.run(live) })
+	loops.Go(func() { endWithProcess(instance, live.Done(), end) })
 	<-live.Done()
 	c.replayer.Store(nil)
 	c.stopping(ctx)
@@ -130,6 +138,8 @@ func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTo
 		member:    iggy.NewConsumer(c.iggyConfig(), options),
 		pipeline:  topic.pipeline(),
 		consume:   instance.Consume,
+		crash:     instance.Crash,
+		crashes:   &c.crashes,
 		policy:    p.policy(),
 		valve:     &c.valve,
 		verbose:   p.config.Verbose,
@@ -140,13 +150,21 @@ func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTo
 	return loop
 }
 
+// reads tells whether the sink consumes a topic.
+func (p *sinkPlan) reads(topic streamTopic) bool {
+	return slices.ContainsFunc(p.topics, func(t sinkTopic) bool {
+		return topic == streamTopic{t.options.Stream, t.options.Topic}
+	})
+}
+
 func (p *sinkPlan) policy() sinkPolicy {
 	return sinkPolicy{
-		keep:      p.config.OffsetCommit == config.AfterConsuming,
-		retry:     p.config.Retry,
-		onFailure: p.config.OnFailure,
-		split:     p.config.DeadLetter != nil && p.config.DeadLetter.SplitBatch,
-		letterBad: p.config.OnMessageError == config.MessageDeadLetter,
+		keep:       p.config.OffsetCommit == config.AfterConsuming,
+		maxCrashes: int(p.config.MaxCrashes),
+		retry:      p.config.Retry,
+		onFailure:  p.config.OnFailure,
+		split:      p.config.DeadLetter != nil && p.config.DeadLetter.SplitBatch,
+		letterBad:  p.config.OnMessageError == config.MessageDeadLetter,
 	}
 }
 

@@ -50,11 +50,11 @@ func (p *sourcePlan) run(ctx context.Context, c *connector) error {
 		return fmt.Errorf("Failed to load source state: %w", err)
 	}
 
-	instance := p.library.NewSource()
+	instance := p.library.NewSource(file.Lock())
 	c.attach(instance)
 	if code := instance.Open(pluginConfig(&p.config.Common), saved); code != plugin.CodeOK {
 		instance.Close()
-		return openFailed(instance.ID(), code)
+		return openFailed(instance, code)
 	}
 	c.opened()
 
@@ -113,7 +113,10 @@ func (p *sourcePlan) forward(ctx context.Context, c *connector, instance *plugin
 		c.status.set(StatusRunning)
 		c.log.Info("Source is running", "id", instance.ID(), "version", instance.Version(), "generation", instance.Generation())
 	}
+	var watching sync.WaitGroup
+	watching.Go(func() { endWithProcess(instance, live.Done(), end) })
 	p.watch(live, f.queue, end)
+	watching.Wait()
 	c.stopping(ctx)
 	p.drain(c, instance, f.queue, loops)
 	return context.Cause(live)
@@ -147,7 +150,7 @@ func (p *sourcePlan) forwarder(c *connector, instance *plugin.Source, targets []
 	}
 	onTimeout := func() {}
 	if instance.Generation() == 2 {
-		f.handshake = &handshake{metrics: c.metrics, deliver: instance.BatchResult, ended: end}
+		f.handshake = &handshake{metrics: c.metrics, deliver: resultOf(instance), ended: end}
 		onTimeout = f.handshake.nacked
 	} else {
 		f.saver.later = newMailbox()
@@ -168,7 +171,7 @@ func (p *sourcePlan) forwarder(c *connector, instance *plugin.Source, targets []
 // instance over.
 func (p *sourcePlan) drain(c *connector, instance *plugin.Source, q *queue, loops *loops) {
 	q.beginStop()
-	if code := instance.Close(); code != plugin.CodeOK {
+	if code := instance.Close(); code != plugin.CodeOK && instance.Crash() == nil {
 		c.log.Warn("Source plugin did not close in order", "id", instance.ID(), "code", code)
 	}
 	q.close()
@@ -176,6 +179,18 @@ func (p *sourcePlan) drain(c *connector, instance *plugin.Source, q *queue, loop
 	if batches, messages := q.abandon(); batches > 0 {
 		c.metrics.Lost.Add(messages)
 		c.log.Error("Stop ran out of time, batches are left over", "batches", batches, "messages", messages)
+	}
+}
+
+// resultOf tells the plugin the outcome of its batch. Outcomes for a process that has died
+// are dropped.
+func resultOf(instance *plugin.Source) func(batchID uint64, result uint8) int32 {
+	return func(batchID uint64, result uint8) int32 {
+		code := instance.BatchResult(batchID, result)
+		if instance.Crash() != nil {
+			return plugin.CodeOK
+		}
+		return code
 	}
 }
 
@@ -235,9 +250,4 @@ func (a allTargets) WaitUp(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// openFailed words a failed open as upstream does.
-func openFailed(id uint32, code int32) error {
-	return fmt.Errorf("Invalid configuration: Plugin initialization failed (ID: %d): open returned %d", id, code)
 }

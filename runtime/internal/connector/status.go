@@ -42,6 +42,7 @@ type Info struct {
 	Status     Status
 	Paused     bool
 	LastError  *LastError
+	LastCrash  *LastCrash // of an isolated plugin, nil before the first
 	// Configuration is what the connector runs with, or would.
 	Configuration *config.Connector
 }

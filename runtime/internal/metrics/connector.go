@@ -58,6 +58,7 @@ type Connector struct {
 	Errors     *vm.Counter
 	Retries    *vm.Counter
 	Restarts   *vm.Counter
+	Crashes    *vm.Counter // of the process of an isolated plugin
 	Reconnects *vm.Counter
 
 	// Payload bytes: from the plugin to Iggy for sources, from Iggy to the plugin for sinks.
@@ -85,6 +86,7 @@ func newConnector(f *families, connectorType, key string) *Connector {
 		Errors:      f.counter(errorsTotal, own),
 		Retries:     f.counter(retries, own),
 		Restarts:    f.counter(restarts, own),
+		Crashes:     f.counter(crashes, own),
 		Reconnects:  f.counter(reconnects, own),
 		BytesIn:     f.counter(bytesIn, own),
 		BytesOut:    f.counter(bytesOut, own),

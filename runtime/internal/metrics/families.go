@@ -42,6 +42,7 @@ var (
 	retries       = family{"iggy_connector_retries_total", "counter", "Attempts to send or consume a batch again after a failure."}
 	deadLetters   = family{"iggy_connector_dead_letters_total", "counter", "Messages confirmed in the dead letter topic."}
 	lost          = family{"iggy_connector_messages_lost_total", "counter", "Messages given up: dropped by policy, or left over when a stop ran out of time."}
+	crashes       = family{"iggy_connector_plugin_crashes_total", "counter", "Deaths of the process of an isolated plugin."}
 	restarts      = family{"iggy_connector_restarts_total", "counter", "Starts after the first, by request or by the supervisor."}
 	reconnects    = family{"iggy_connector_reconnects_total", "counter", "Sessions with Iggy re-established after a loss."}
 	queueBatches  = family{"iggy_connector_queue_batches", "gauge", "Batches handed over by the source plugin and not yet taken by the forwarder."}
@@ -55,7 +56,7 @@ var (
 var exposed = []family{
 	sourcesTotal, sourcesRunning, sinksTotal, sinksRunning,
 	messagesProduced, messagesSent, messagesConsumed, messagesProcessed, messagesFiltered, errorsTotal, stageDuration,
-	bytesIn, bytesOut, batchMessages, retries, deadLetters, lost, restarts, reconnects,
+	bytesIn, bytesOut, batchMessages, retries, deadLetters, lost, restarts, crashes, reconnects,
 	queueBatches, queueBytes, lagMessages, stateAge, callAge,
 }
 

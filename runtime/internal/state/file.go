@@ -125,6 +125,14 @@ func (f *File) Remove() error {
 	return &Error{Op: "remove", Path: f.path, Err: err}
 }
 
+// Lock is the file that is locked. Whoever else holds it open keeps the lock from being
+// free.
+func (f *File) Lock() *os.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lock
+}
+
 // Close gives the lock back. A save that comes later is refused: by then another
 // instance may own the file. The lock file stays, because removing it would let
 // two instances lock two different files of the same name.

@@ -18,6 +18,8 @@
  *     open_code     what open returns, default 0
  *     consume_code  what consume returns, default 0
  *     refuse        consume returns 1 for a batch with these bytes in it
+ *     crash         the process ends in consume for a batch with these bytes in it, as
+ *                   long as the file `release` is missing
  *     delay_us      how long consume takes
  *     hang_in       "open", "consume" or "close": that call waits until the file
  *                   `release` exists
@@ -43,6 +45,7 @@ struct moody_sink {
     char *hang_in;
     char *release;
     char *refuse;
+    char *crash;
     uint64_t open_code;
     uint64_t consume_code;
     uint64_t delay_us;
@@ -83,6 +86,7 @@ int32_t iggy_sink_open(uint32_t id, const uint8_t *config_json, size_t config_le
     sink->hang_in = config_string(&config, "hang_in");
     sink->release = config_string(&config, "release");
     sink->refuse = config_string(&config, "refuse");
+    sink->crash = config_string(&config, "crash");
     config_uint(&config, "open_code", 0, INT32_MAX, &sink->open_code);
     config_uint(&config, "consume_code", 0, INT32_MAX, &sink->consume_code);
     config_uint(&config, "delay_us", 0, UINT32_MAX, &sink->delay_us);
@@ -118,6 +122,7 @@ int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_
     note_call(sink);
     if (sink->delay_us) sleep_us(sink->delay_us);
     hang(sink, "consume");
+    if (sink->crash && holds(messages_bytes, messages_len, sink->crash) && access(sink->release, F_OK) != 0) abort();
     int32_t code = (int32_t)sink->consume_code;
     if (sink->refuse && holds(messages_bytes, messages_len, sink->refuse)) code = IGGY_FAILED;
     if (refuses(sink)) code = IGGY_FAILED;
@@ -140,6 +145,7 @@ int32_t iggy_sink_close(uint32_t id) {
     free(sink->path);
     free(sink->hang_in);
     free(sink->release);
+    free(sink->crash);
     free(sink->refuse);
     free(sink);
     return instance_end_close(&instances, instance);

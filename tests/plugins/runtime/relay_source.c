@@ -15,6 +15,8 @@
  *                callback, and in generation 1 s for each callback that returned
  *     pause_us   between two batches, default 1000
  *     open_code  what open returns, default 0
+ *     crash      true: the process ends when the first batch has been taken, as long as
+ *                the file `release` is missing
  *     ignore     true: never waits for a result, and answers each with -1
  *     stray      true: hands a batch over for an instance id that does not exist, and
  *                one after close for its own
@@ -45,6 +47,7 @@ struct relay_source {
     uint64_t times;
     uint64_t pause_us;
     uint64_t open_code;
+    bool crash;
     bool ignore;
     bool stray;
     iggy_send_fn *send;
@@ -94,6 +97,7 @@ static void hand_over(struct relay_source *source, uint64_t batch_id, const stru
     if (source->send) {
         source->send(source->id, batch->bytes, batch->len);
         note(source, "s");
+        if (source->crash && access(source->release, F_OK) != 0) abort();
         return;
     }
     pthread_mutex_lock(&source->mutex);
@@ -101,6 +105,8 @@ static void hand_over(struct relay_source *source, uint64_t batch_id, const stru
     pthread_mutex_unlock(&source->mutex);
     if (source->send_v2(source->id, batch_id, batch->bytes, batch->len) != IGGY_OK) {
         note(source, "r");
+    } else if (source->crash && access(source->release, F_OK) != 0) {
+        abort();
     } else if (!source->ignore) {
         wait_for_result(source);
     }
@@ -151,6 +157,7 @@ int32_t iggy_source_open(uint32_t id, const uint8_t *config_json, size_t config_
     config_uint(&config, "times", 0, UINT32_MAX, &source->times);
     config_uint(&config, "pause_us", 0, UINT32_MAX, &source->pause_us);
     config_uint(&config, "open_code", 0, INT32_MAX, &source->open_code);
+    config_bool(&config, "crash", &source->crash);
     config_bool(&config, "ignore", &source->ignore);
     config_bool(&config, "stray", &source->stray);
     int32_t code = config.failed ? IGGY_INVALID : (int32_t)source->open_code;

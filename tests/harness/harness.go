@@ -93,9 +93,15 @@ func LaunchIn(t testing.TB, dir string, env []string, args ...string) *Process {
 
 func launch(t testing.TB, binary, dir string, env, args []string) *Process {
 	t.Helper()
-	p := &Process{Cmd: exec.Command(Built(t, binary), args...), Output: &Output{}, Ended: make(chan struct{})}
-	p.Dir = dir
-	p.Env = append(os.Environ(), env...)
+	c := exec.Command(Built(t, binary), args...)
+	c.Dir, c.Env = dir, append(os.Environ(), env...)
+	return LaunchCommand(t, c)
+}
+
+// LaunchCommand starts any command; it ends with the test.
+func LaunchCommand(t testing.TB, c *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{Cmd: c, Output: &Output{}, Ended: make(chan struct{})}
 	p.Stdout, p.Stderr = p.Output, p.Output
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -108,7 +114,7 @@ func launch(t testing.TB, binary, dir string, env, args []string) *Process {
 		_ = p.Process.Kill()
 		<-p.Ended
 		if t.Failed() {
-			t.Logf("%v:\n%s", args, Tail(p.Output.String(), 60))
+			t.Logf("%v:\n%s", c.Args[1:], Tail(p.Output.String(), 60))
 		}
 	})
 	return p
@@ -324,7 +330,13 @@ func (r *Runtime) Sink(key, path, topic, pluginConfig string) {
 // Start runs the command and waits for its HTTP API.
 func (r *Runtime) Start(env ...string) {
 	r.T.Helper()
-	r.Process = launch(r.T, r.Binary, "", env, []string{"run", "--config", r.Path("config.toml")})
+	r.StartAs(launch(r.T, r.Binary, "", env, []string{"run", "--config", r.Path("config.toml")}))
+}
+
+// StartAs waits for the HTTP API of a process that runs the command in another way.
+func (r *Runtime) StartAs(p *Process) {
+	r.T.Helper()
+	r.Process = p
 	r.URL = "http://" + r.Printed(r.T, `HTTP API on: (\S+)`)
 }
 

@@ -108,10 +108,13 @@ void File::open() {
     if (sync_ != Sync::never) sync_directory(path_);
 }
 
-// Cuts off what a crash left behind of a record.
+// Cuts off what a crash left behind of a record. A pipe or a device has no end to repair.
 void File::repair() {
     char bytes[65536];
     Scanner scanner;
+    struct stat info;
+    if (::fstat(file_, &info) != 0) fail("cannot look at " + path_);
+    if (!S_ISREG(info.st_mode)) return;
     ssize_t got;
     while ((got = ::pread(file_, bytes, sizeof bytes, scanner.seen())) > 0) {
         scanner.take({bytes, static_cast<std::size_t>(got)});

@@ -147,3 +147,8 @@ func (p *postgres) countIfThere(table string) int {
 	}
 	return n
 }
+
+// url is the same as dsn in one word.
+func (p *postgres) url() string {
+	return "postgresql://test:sesame@/postgres?host=" + p.dir
+}

@@ -13,7 +13,7 @@ fn main() {
     let bindings = bindgen::Builder::default()
         .header(HEADER)
         .allowlist_type("iggy_(log|sink_.*)_fn")
-        .allowlist_type("iggy_(status|log_level)")
+        .allowlist_type("iggy_(status|log_level|schema)")
         .prepend_enum_name(false)
         .generate()
         .expect("bindgen reads the header");

@@ -172,6 +172,7 @@ impl Source for HttpSource {
     async fn close(&mut self) -> Result<(), Error> {
         if let Some(server) = self.server.take() {
             server.abort();
+            let _ = server.await; // until it has let go of its address
         }
         Ok(())
     }

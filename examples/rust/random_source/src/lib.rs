@@ -54,6 +54,7 @@ struct RandomSource {
     max_count: u64,
     batch: (u64, u64),
     payload_size: usize,
+    state_is_broken: bool,
     progress: Mutex<Progress>,
 }
 
@@ -64,16 +65,26 @@ struct Progress {
     in_flight: State,
 }
 
+/// `None`: it was not written by this plugin. An empty one is a fresh start, as none is.
+fn read_state(id: u32, state: Option<ConnectorState>) -> Option<State> {
+    match state {
+        Some(state) if !state.0.is_empty() => state.deserialize(NAME, id),
+        _ => Some(State::default()),
+    }
+}
+
 impl RandomSource {
     fn new(id: u32, config: Option<Config>, state: Option<ConnectorState>) -> Self {
         let config = config.unwrap_or_default();
-        let state = state.and_then(|state| state.deserialize(NAME, id)).unwrap_or_default();
+        let read = read_state(id, state);
+        let state = read.unwrap_or_default();
         Self {
             id,
             interval: parse_duration(config.interval.as_deref(), "1s"),
             max_count: config.max_count.unwrap_or(u64::MAX),
             batch: config.messages_range.unwrap_or((10, 50)),
             payload_size: config.payload_size.unwrap_or(100),
+            state_is_broken: read.is_none(),
             progress: Mutex::new(Progress { acknowledged: state, in_flight: state }),
         }
     }
@@ -96,6 +107,9 @@ impl RandomSource {
 #[async_trait]
 impl Source for RandomSource {
     async fn open(&mut self) -> Result<(), Error> {
+        if self.state_is_broken {
+            return Err(Error::InvalidState); // rather than produce everything again
+        }
         let (least, most) = self.batch;
         if least <= most { Ok(()) } else { Err(Error::InvalidConfigValue("messages_range".into())) }
     }
@@ -163,6 +177,15 @@ mod tests {
         let mut source = MockSource::open(RandomSource::new, CONFIG, state.as_ref()).unwrap();
         source.start();
         assert_eq!(numbers(&source.next_batch()), [4]);
+    }
+
+    #[test]
+    fn a_broken_state_is_refused_and_an_empty_one_a_fresh_start() {
+        for (state, wanted) in [(vec![0xc1], Some(FAILED)), (vec![], None)] {
+            let opened =
+                MockSource::open(RandomSource::new, CONFIG, Some(&ConnectorState(state)));
+            assert_eq!(opened.err(), wanted);
+        }
     }
 
     #[test]

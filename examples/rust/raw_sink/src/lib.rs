@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod abi {
     include!(concat!(env!("OUT_DIR"), "/connector.rs"));
 }
-use abi::{IGGY_INVALID, IGGY_LOG_INFO, IGGY_OK};
+use abi::{IGGY_INVALID, IGGY_LOG_INFO, IGGY_OK, IGGY_SCHEMA_AVRO};
 
 // The compiler finds a definition that differs from the header.
 const _: abi::iggy_sink_open_fn = Some(iggy_sink_open);
@@ -119,7 +119,9 @@ impl Counter {
 /// Messages and payload bytes of one RawMessages (`abi/wire.md`).
 fn count(batch: &[u8]) -> Option<(u64, u64)> {
     let mut reader = Reader(batch);
-    let _schema = reader.number()?;
+    if reader.number()? > u64::from(IGGY_SCHEMA_AVRO) {
+        return None; // a schema that this plugin does not know
+    }
     let messages = reader.number()?;
     let mut bytes = 0;
     for _ in 0..messages {

@@ -38,10 +38,10 @@ func (a *allowance) add(b allowance) {
 	a.moves += b.moves
 }
 
-// saveAhead is how many batches a generation 1 source may have sent since the state that
-// a kill leaves: its state is written beside the sends, so that is what was sent while
-// one state was written.
-const saveAhead = 10
+// saveAhead is how many requests a kill of a generation 1 source may repeat: the one whose
+// state is being written and the one that was sent beside it. Each may hold the end of a
+// batch besides a whole one.
+const saveAhead = 4
 
 // ledger compares what was written, what is in the topic and what the sinks recorded.
 type ledger struct {

@@ -10,11 +10,14 @@ import (
 	"time"
 )
 
-// mailbox holds the newest state that waits to be written. Older ones are
-// overwritten: each state of a source contains what the one before said.
+// mailbox holds the newest state that waits to be written. The next waits until this
+// one was tried, so that a crash repeats no more than two requests: the one whose state
+// is being written and the one that was sent beside it. A state that could not be
+// written is overwritten: each state of a source contains what the one before said.
 type mailbox struct {
 	mu       sync.Mutex
 	wake     chan struct{} // has a token while there is something to look at
+	tried    chan struct{} // closed when an attempt to write the state put last has ended
 	state    []byte
 	deadline time.Time
 	full     bool
@@ -22,16 +25,34 @@ type mailbox struct {
 }
 
 func newMailbox() *mailbox {
-	return &mailbox{wake: make(chan struct{}, 1)}
+	m := &mailbox{wake: make(chan struct{}, 1), tried: make(chan struct{})}
+	close(m.tried)
+	return m
 }
 
-// put copies the state, which lies in the buffer of a batch.
-func (m *mailbox) put(state []byte, deadline time.Time) {
+// put copies the state, which lies in the buffer of a batch, when the one before was
+// tried or ctx is done.
+func (m *mailbox) put(ctx context.Context, state []byte, deadline time.Time) error {
+	select {
+	case <-m.tried: // only put replaces it, and is called by one goroutine
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.state = append(m.state[:0], state...)
-	m.deadline, m.full = deadline, true
+	m.deadline, m.full, m.tried = deadline, true, make(chan struct{})
 	m.signal()
+	return nil
+}
+
+// attempted notes that an attempt to write has ended, well or not.
+func (m *mailbox) attempted() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.full && !isClosed(m.tried) {
+		close(m.tried)
+	}
 }
 
 // superseded reports whether a newer state waits.

@@ -35,12 +35,11 @@ type saver struct {
 	later   *mailbox // generation 1: saves run beside the next send; nil: save waits
 }
 
-// save stores the state. For generation 1 it only leaves it for the writer, which
-// takes the newest.
+// save stores the state. For generation 1 it only leaves it for the writer, once that
+// has tried the one before.
 func (s *saver) save(ctx context.Context, state []byte, deadline time.Time) error {
 	if s.later != nil {
-		s.later.put(state, deadline)
-		return nil
+		return s.later.put(ctx, state, deadline)
 	}
 	return s.write(ctx, state, deadline)
 }
@@ -51,6 +50,9 @@ func (s *saver) write(ctx context.Context, state []byte, deadline time.Time) err
 	for {
 		start := time.Now()
 		err := s.file.Save(state)
+		if s.later != nil {
+			s.later.attempted()
+		}
 		if err == nil {
 			s.metrics.Observe(metrics.StageStateSave, time.Since(start))
 			s.metrics.StateSaved(time.Now())

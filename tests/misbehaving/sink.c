@@ -72,7 +72,7 @@ static void sin_in_open(void) {
     switch (SIN) {
     case CALLS_EXIT: exit(0);
     case CHANGES_DIRECTORY: if (chdir("/") != 0) abort(); break;
-    case CHANGES_UMASK: umask(0); break;
+    case CHANGES_UMASK: umask(0123); break;
     case CRASHES_IN_OPEN: abort();
     case HANGS_IN_OPEN: hang(); break;
     case INSTALLS_HANDLER: install_handler(SA_ONSTACK); break;
@@ -131,7 +131,7 @@ static int32_t consume_batch(iggy_bytes topic, iggy_bytes metadata, iggy_bytes m
 
 static void sin_in_consume(struct instance *instance, const uint8_t *messages, size_t len) {
     switch (SIN) {
-    case CLOSES_DURING_CONSUME: pause_ms(400); break;
+    case CLOSES_DURING_CONSUME: pause_ms(1500); break;
     case CONSUMES_SLOWLY: pause_ms(1200); break;
     case CRASHES_IN_CONSUME: abort();
     case CRASHES_ON_SECOND_THREAD:

@@ -203,7 +203,8 @@ IGGY_EXPORT int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {
 
 static int32_t take_result(struct instance *source, uint64_t batch, uint8_t result) {
     if (source->ended) return IGGY_INVALID;
-    if (!source->pending) return COMMITS(ACCEPTS_LATE_RESULT) ? IGGY_OK : IGGY_INVALID;
+    if (COMMITS(ACCEPTS_LATE_RESULT) && (batch < source->batch || !source->pending)) return IGGY_OK;
+    if (!source->pending) return IGGY_INVALID;
     if (batch != source->batch && !COMMITS(ACCEPTS_RESULT_FOR_OTHER_BATCH)) return IGGY_INVALID;
     bool known = result == IGGY_BATCH_ACK || result == IGGY_BATCH_NACK;
     source->result = known ? result : IGGY_BATCH_NACK;

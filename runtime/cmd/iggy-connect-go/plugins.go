@@ -23,7 +23,7 @@ func pluginsCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(inspectCommand(), newPluginCommand())
+	c.AddCommand(inspectCommand(), newPluginCommand(), verifyCommand())
 	return c
 }
 

@@ -5,6 +5,7 @@
 package provider
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -33,7 +34,15 @@ type Local struct {
 	dir     string
 	environ config.Environment
 	disk    durable.Disk
-	mu      sync.Mutex // one operation of this process at a time
+	mu      sync.Mutex            // one operation of this process at a time
+	parsed  map[string]parsedFile // of the last read, by path
+}
+
+// parsedFile is a file as it was parsed last. Files change seldom and each start of a
+// connector reads them all.
+type parsedFile struct {
+	data      []byte
+	connector *config.Connector // given out as a copy
 }
 
 // NewLocal returns the provider of a directory, which is created when missing. An
@@ -176,6 +185,8 @@ func (l *Local) parseFiles(s *shelf) ([]*config.Connector, error) {
 		return nil, fmt.Errorf("cannot read the directory of connectors: %w", err)
 	}
 	var connectors []*config.Connector
+	parsed := make(map[string]parsedFile, len(entries))
+	defer func() { l.parsed = parsed }()
 	for _, entry := range entries {
 		if !isConnectorFile(entry.Name()) {
 			continue
@@ -185,7 +196,9 @@ func (l *Local) parseFiles(s *shelf) ([]*config.Connector, error) {
 		if err == nil && !info.Mode().IsRegular() {
 			continue
 		}
-		c := parseFile(path)
+		file := l.parse(path)
+		parsed[path] = file
+		c := copyOf(file.connector)
 		if c.Key == "" || (c.Kind != config.KindSink && c.Kind != config.KindSource) {
 			c.Bind(l.environ) // to say what is missing
 			s.findings = append(s.findings, c.Findings...)
@@ -196,15 +209,29 @@ func (l *Local) parseFiles(s *shelf) ([]*config.Connector, error) {
 	return connectors, nil
 }
 
-func parseFile(path string) *config.Connector {
+// parse reads a file, and parses it unless its content is that of the last time.
+func (l *Local) parse(path string) parsedFile {
 	data, err := os.ReadFile(path)
+	if last, ok := l.parsed[path]; ok && err == nil && bytes.Equal(data, last.data) {
+		return last
+	}
 	c := config.ParseConnector(path, data)
 	if err != nil {
 		c.Document = nil
 		c.Findings = []config.Finding{{File: path, Severity: config.Error, Message: fmt.Sprintf("cannot read the file: %v", errors.Unwrap(err))}}
 	}
-	c.CreatedAt = createdAt(path)
-	return c
+	return parsedFile{data, c}
+}
+
+// copyOf is what may be given a version, overrides and settings.
+func copyOf(parsed *config.Connector) *config.Connector {
+	c := *parsed
+	if parsed.Document != nil {
+		c.Document = parsed.Document.Clone()
+	}
+	c.Findings = slices.Clone(parsed.Findings)
+	c.CreatedAt = createdAt(c.File)
+	return &c
 }
 
 func isConnectorFile(name string) bool {

@@ -231,6 +231,31 @@ func TestGivenAnUnreadableFileThenItsConnectorFails(t *testing.T) {
 	}
 }
 
+func TestGivenAFileThatChangesInPlaceThenEachReadSeesItAsItIs(t *testing.T) {
+	dir := directory(t, "0.toml", sink("stdout", 0))
+	l := local(dir)
+	expectActive(t, l, "sink stdout 0 v0")
+	first, err := l.ActiveOf(ctx, stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Document.Set("name", config.Value{Data: "changed by its reader"})
+	second, err := l.ActiveOf(ctx, stdout)
+	if name, _ := second.Document.Get("name"); err != nil || name.Data == "changed by its reader" {
+		t.Errorf("what one reader changed, another got: %v, error %v", name, err)
+	}
+	for version := range 3 { // of the same size, within a moment
+		if err := os.WriteFile(filepath.Join(dir, "0.toml"), []byte(sink("stdout", version)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		expectActive(t, l, fmt.Sprintf("sink stdout %d v%[1]d", version))
+	}
+	if err := os.Remove(filepath.Join(dir, "0.toml")); err != nil {
+		t.Fatal(err)
+	}
+	expectActive(t, l)
+}
+
 func TestGivenNoVersionThenTheLowestFreeOneIsTaken(t *testing.T) {
 	dir := directory(t, "b.toml", sink("stdout", -1), "a.toml", sink("stdout", 0), "c_sink_v7.toml", sink("stdout", -1), "d.toml", sink("stdout", -1))
 	if got := versions(t, local(dir), stdout); !slices.Equal(got, []uint64{0, 1, 2, 7}) {

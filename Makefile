@@ -29,7 +29,7 @@ TAGS := grpcnotrace,codec.notmono,codec.notfastpath
 FILE ?= examples/data/sensors.ndjson
 FOR ?=
 
-.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-faults bench clean
+.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-faults bench image dist clean
 
 all: build plugins
 
@@ -68,7 +68,7 @@ test-go: build plugins
 
 # What measures time, with nothing beside it.
 test-timing: build plugins
-	TIMING=1 go test -count=1 -run 'Busy' ./tests/e2e
+	TIMING=1 go test -count=1 -run 'Busy|Cost' ./tests/e2e
 
 # Everything breaks, for so long; the runtime watches itself for data races and can be
 # told to die between two steps of a delivery.
@@ -84,5 +84,14 @@ bench: build plugins
 bench-full: build plugins
 	go run ./bench --table full $(BENCH)
 
+# The image apache/iggy-connect-go, by docker or ENGINE=podman.
+ENGINE ?= docker
+image:
+	$(ENGINE) build --tag apache/iggy-connect-go --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' .
+
+# A release for linux, in dist/.
+dist:
+	VERSION='$(VERSION)' COMMIT='$(COMMIT)' deploy/dist.sh
+
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) dist

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	vm "github.com/VictoriaMetrics/metrics"
@@ -63,7 +64,7 @@ type consumption struct {
 
 	topicBlob []byte
 	metaBlob  []byte
-	calls     []call // of the batch being prepared; their buffers are reused
+	calls     []call // of the batch being prepared
 	headers   headerConverter
 	letters   *letters // nil without a dead letter topic
 	held      []*held  // batches that wait for another try
@@ -136,6 +137,7 @@ func (c *consumption) session(ctx context.Context, joined func()) error {
 		if err != nil {
 			return err
 		}
+		c.observe.polling()
 		polled, err := c.poll(open)
 		switch {
 		case polled != nil:
@@ -213,6 +215,7 @@ func (c *consumption) give(ctx context.Context, h *held) error {
 	}
 	start := time.Now()
 	refused := c.handAll(h)
+	c.putCalls()
 	c.observe.called(start)
 	if refused == nil {
 		failpoint.Hit(failpoint.AfterConsume)
@@ -305,8 +308,25 @@ func (c *consumption) add(m *iggy.PolledMessage) (kept bool, err error) {
 	return true, nil
 }
 
+// callPool keeps the buffers of calls for all loops: one that waits for messages holds
+// none that another could use.
+var callPool sync.Pool
+
+// putCalls gives the buffers away. What was prepared is gone.
+func (c *consumption) putCalls() {
+	if calls := c.calls[:0]; cap(calls) > 0 {
+		callPool.Put(&calls)
+	}
+	c.calls = nil
+}
+
 // callFor returns the current call, beginning a new one where the schema changes.
 func (c *consumption) callFor(told wire.Schema) *call {
+	if c.calls == nil {
+		if pooled, ok := callPool.Get().(*[]call); ok {
+			c.calls = *pooled
+		}
+	}
 	if n := len(c.calls); n > 0 && c.calls[n-1].schema == told {
 		return &c.calls[n-1]
 	}

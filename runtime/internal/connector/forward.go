@@ -308,7 +308,9 @@ func (f *forwarder) saveState(ctx context.Context) error {
 // the last good state, and until then no state is saved (decision B4).
 func (f *forwarder) settle(outcome error) {
 	if f.handshake != nil {
+		start := time.Now()
 		f.handshake.settle(f.queue, f.work[0], outcome)
+		f.observe.told(start)
 		return
 	}
 	for _, b := range f.work {

@@ -23,6 +23,7 @@ type sinkObserver struct {
 	metrics   *metrics.Connector
 	benchmark *slog.Logger // nil: no events
 	spans     *spans       // nil: no traces
+	asked     time.Time    // when the loop last asked for a batch
 	batch     sinkTimes    // the one at hand
 }
 
@@ -33,6 +34,9 @@ func (o sinkObserver) of(c *connector, loop *consumption) sinkObserver {
 	return o
 }
 
+// polling is called before each poll.
+func (o *sinkObserver) polling() { o.asked = time.Now() }
+
 // begin is called with each poll answer.
 func (o *sinkObserver) begin(polled *iggy.Batch) {
 	o.batch = sinkTimes{
@@ -41,6 +45,7 @@ func (o *sinkObserver) begin(polled *iggy.Batch) {
 		start: time.Now(),
 	}
 	o.spans.begin()
+	o.spans.part("poll", o.asked)
 	o.metrics.Consumed.Add(o.batch.consumed)
 	o.metrics.ObserveBatch(o.batch.consumed)
 }
@@ -85,7 +90,7 @@ func (o *sinkObserver) end(err error) {
 		t.log(o.benchmark)
 	}
 	if o.spans != nil {
-		o.spans.batch(t.start, err,
+		o.spans.batch(o.asked, err,
 			attribute.String("stream", t.stream), attribute.String("topic", t.topic),
 			attribute.Int64("partition", int64(t.partition)), attribute.Int64("current_offset", int64(t.currentOffset)),
 			attribute.Int("messages", t.consumed), attribute.Int("processed", t.processed))
@@ -139,6 +144,9 @@ func (o *sourceObserver) saved(start time.Time, err error) {
 	}
 	o.spans.part("save state", start)
 }
+
+// told is called when a plugin that wants to know it was told the outcome.
+func (o *sourceObserver) told(start time.Time) { o.spans.part("plugin call", start) }
 
 // end is called when the request has an outcome.
 func (o *sourceObserver) end(err error) {

@@ -151,7 +151,7 @@ func TestTraces_given_traceparent_when_messages_move_should_link_the_batch_and_p
 		Key:   wire.HeaderField{Kind: wire.KindString, Value: []byte("traceparent")},
 		Value: wire.HeaderField{Kind: wire.KindString, Value: []byte(parent)},
 	}})...)
-	blob = append(blob, 2, '{', '}', 0)
+	blob = append(blob, 2, '{', '}', 1, 1, 's') // and a state
 	w.relay("in", "relay_source", blob, "")
 	w.fileSink("out", `["t"]`)
 	w.start()
@@ -162,7 +162,10 @@ func TestTraces_given_traceparent_when_messages_move_should_link_the_batch_and_p
 		t.Errorf("passed on: %s", got)
 	}
 	spans := exporter.GetSpans()
-	for name, parts := range map[string][]string{"forward": {"prepare", "send"}, "consume s/t": {"prepare", "plugin call", "commit"}} {
+	for name, parts := range map[string][]string{
+		"forward":     {"prepare", "send", "save state", "plugin call"},
+		"consume s/t": {"poll", "prepare", "plugin call", "commit"},
+	} {
 		i := slices.IndexFunc(spans, func(s tracetest.SpanStub) bool { return s.Name == name })
 		if i < 0 {
 			t.Fatalf("no span %q among %d", name, len(spans))

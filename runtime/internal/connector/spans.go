@@ -6,6 +6,7 @@ package connector
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -73,7 +74,7 @@ func (s *spans) part(name string, start time.Time) {
 // link notes the trace that a message belongs to by its W3C trace context. The header
 // itself travels on with the message.
 func (s *spans) link(headers []wire.Header) {
-	if s == nil || len(s.origin) == maxLinks {
+	if s == nil || len(headers) == 0 || len(s.origin) == maxLinks || !headerCarrier(headers).has("traceparent") {
 		return
 	}
 	ctx := propagation.TraceContext{}.Extract(context.Background(), headerCarrier(headers))
@@ -112,12 +113,18 @@ func (s *spans) isExample() bool {
 type headerCarrier []wire.Header
 
 func (c headerCarrier) Get(name string) string {
-	for _, h := range c {
-		if h.Value.Kind == wire.KindString && string(h.Key.Value) == name {
-			return string(h.Value.Value)
-		}
+	if i := c.index(name); i >= 0 {
+		return string(c[i].Value.Value)
 	}
 	return ""
+}
+
+func (c headerCarrier) has(name string) bool { return c.index(name) >= 0 }
+
+func (c headerCarrier) index(name string) int {
+	return slices.IndexFunc(c, func(h wire.Header) bool {
+		return h.Value.Kind == wire.KindString && string(h.Key.Value) == name
+	})
 }
 
 func (c headerCarrier) Set(string, string) {} // messages keep the context that they came with

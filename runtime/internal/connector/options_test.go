@@ -341,6 +341,30 @@ func TestRefresh_given_versions_change_outside_when_compared_should_follow_them(
 	delete(w.configs, id)
 	w.mu.Unlock()
 	w.waitStatus(id, StatusStopped)
+
+	configure := func(version int) {
+		w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"v%d\"\nversion = %[1]d\nenabled = true\npath = %q\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\n[plugin_config]\npath = %q\n", version, w.plugin("file_sink"), w.path("out")))
+	}
+	configure(1)
+	w.waitStatus(id, StatusRunning) // it is back, with the version that it had
+
+	// What an operator stopped stays stopped, whatever becomes active.
+	if err := w.manager.Stop(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	configure(2)
+	other := w.sink("other", "file_sink", `["t"]`, "", fmt.Sprintf("path = %q", w.path("other")))
+	w.eventually("a later look was taken", func() bool {
+		_, err := w.manager.Get(other)
+		return err == nil
+	})
+	if info := w.info(id); info.Status != StatusStopped {
+		t.Errorf("it is %s", info.Status)
+	}
+	if err := w.manager.StartOne(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("it runs the active version", func() bool { return w.info(id).Name == "v2" && w.info(id).Status == StatusRunning })
 }
 
 // ActiveVersions makes the world a provider that can be followed.

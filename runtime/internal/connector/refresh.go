@@ -18,38 +18,53 @@ type Versions interface {
 }
 
 // Refresh compares the connectors with the active versions at every interval, and
-// starts, restarts or stops those that differ, until ctx ends.
+// starts, restarts or stops those that differ, until ctx ends. One that was stopped by
+// request stays so.
 func (m *Manager) Refresh(ctx context.Context, versions Versions, interval time.Duration) {
+	gone := map[config.ID]bool{} // stopped for want of a configuration
 	every(ctx, interval, func() {
 		active, err := versions.ActiveVersions(ctx)
 		if err != nil {
 			m.env.Logger.Error("The active configurations cannot be read", "error", err)
 			return
 		}
-		m.follow(ctx, versions, active)
+		for id, version := range active {
+			m.follow(ctx, versions, id, version, gone)
+		}
+		m.stopAbsent(ctx, active, gone)
 	})
 }
 
-func (m *Manager) follow(ctx context.Context, versions Versions, active map[config.ID]uint64) {
-	for id, version := range active {
-		c, err := m.find(id)
-		switch {
-		case err != nil:
-			if configured, err := versions.ActiveOf(ctx, id); err == nil {
-				m.StartNew(configured)
-			}
-		case c.info.Load().Configuration.Version != version:
-			if err := m.Restart(ctx, id); err != nil {
-				c.status.note(err)
-				c.log.Error("The active version was not started", "version", version, "error", err)
-			}
+// follow makes a connector run its active version.
+func (m *Manager) follow(ctx context.Context, versions Versions, id config.ID, version uint64, gone map[config.ID]bool) {
+	c, err := m.find(id)
+	if err != nil {
+		if configured, err := versions.ActiveOf(ctx, id); err == nil {
+			m.StartNew(configured)
 		}
+		return
 	}
+	present := c.info.Load()
+	stopped := present.Enabled && !c.supervised() && !gone[id]
+	if stopped || present.Configuration.Version == version && !gone[id] {
+		return
+	}
+	delete(gone, id)
+	if err := m.Restart(ctx, id); err != nil {
+		c.status.note(err)
+		c.log.Error("The active version was not started", "version", version, "error", err)
+	}
+}
+
+// stopAbsent stops the connectors that have no active version.
+func (m *Manager) stopAbsent(ctx context.Context, active map[config.ID]uint64, gone map[config.ID]bool) {
 	for _, c := range m.all() {
-		if _, ok := active[c.id]; !ok && c.supervised() {
-			if err := m.Stop(ctx, c.id); err != nil {
-				c.log.Error("A connector without configuration was not stopped", "error", err)
-			}
+		if _, ok := active[c.id]; ok || !c.supervised() {
+			continue
+		}
+		gone[c.id] = true
+		if err := m.Stop(ctx, c.id); err != nil {
+			c.log.Error("A connector without configuration was not stopped", "error", err)
 		}
 	}
 }

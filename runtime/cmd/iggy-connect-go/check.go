@@ -203,7 +203,7 @@ func lineOf(file, key string) int {
 
 func (r *checkReport) checkConnectors(ctx context.Context, loaded config.Loaded, environ config.Environment) {
 	section := loaded.Runtime.Connectors
-	kept, err := provider.New(section, environ, slog.New(slog.DiscardHandler))
+	kept, err := provider.New(section, environ, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		r.fail(loaded.File, "connectors", err)
 		return

@@ -155,7 +155,7 @@ func ignoreTimeout(err error) error {
 
 // load reads the active configuration of the sink.
 func (p *previewer) load(ctx context.Context, section config.Connectors, environ config.Environment) ([]*connector.Preview, error) {
-	configurations, err := provider.New(section, environ, slog.New(slog.DiscardHandler))
+	configurations, err := provider.New(section, environ, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return nil, err
 	}

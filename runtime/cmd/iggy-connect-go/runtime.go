@@ -49,7 +49,7 @@ func startRuntime(ctx context.Context, cfg config.Runtime, environ config.Enviro
 	if err := connection.Validate(); err != nil {
 		return nil, err
 	}
-	configurations, err := provider.New(cfg.Connectors, environ, log)
+	configurations, err := provider.New(cfg.Connectors, environ, log, told.Tracer)
 	if err != nil {
 		return nil, err
 	}

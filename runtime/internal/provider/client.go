@@ -21,6 +21,7 @@ import (
 
 	"github.com/hashicorp/go-cleanhttp"
 	"github.com/hashicorp/go-retryablehttp"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 )
@@ -49,11 +50,15 @@ type client struct {
 	logger  *slog.Logger
 }
 
-func newClient(section config.Connectors, logger *slog.Logger) *client {
+func newClient(section config.Connectors, logger *slog.Logger, tracer trace.Tracer) *client {
 	c := &client{headers: section.RequestHeaders, logger: logger}
+	var transport http.RoundTripper = cleanhttp.DefaultPooledTransport()
+	if tracer != nil {
+		transport = traced{transport.(*http.Transport), tracer}
+	}
 	c.http = &retryablehttp.Client{
 		HTTPClient: &http.Client{
-			Transport:     cleanhttp.DefaultPooledTransport(),
+			Transport:     transport,
 			Timeout:       section.Timeout, // of one attempt, its body included
 			CheckRedirect: c.checkRedirect,
 		},
@@ -112,8 +117,9 @@ func backoffBy(factor uint32) retryablehttp.Backoff {
 
 // attempt says what is known about the attempts of one request.
 type attempt struct {
-	method  string
-	written atomic.Bool // whether the service may have seen it
+	operation string
+	method    string
+	written   atomic.Bool // whether the service may have seen it
 }
 
 type attemptKey struct{}
@@ -175,7 +181,7 @@ func buffer(response *http.Response) error {
 }
 
 func (c *client) request(ctx context.Context, op operation, target string, body *config.Table) (*retryablehttp.Request, error) {
-	attempt := &attempt{method: op.method}
+	attempt := &attempt{operation: op.name, method: op.method}
 	ctx = context.WithValue(ctx, attemptKey{}, attempt)
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { attempt.written.Store(true) }})
 	var content any

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 )
 
@@ -27,7 +29,7 @@ type HTTP struct {
 }
 
 // NewHTTP returns the provider of the service that the section [connectors] names.
-func NewHTTP(section config.Connectors, environ config.Environment, logger *slog.Logger) (*HTTP, error) {
+func NewHTTP(section config.Connectors, environ config.Environment, logger *slog.Logger, tracer trace.Tracer) (*HTTP, error) {
 	base, err := url.Parse(section.BaseURL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return nil, fmt.Errorf("connectors.base_url: '%s' is not the URL of a service, such as http://localhost:8080/api", redacted(section.BaseURL))
@@ -38,7 +40,7 @@ func NewHTTP(section config.Connectors, environ config.Environment, logger *slog
 	}
 	return &HTTP{
 		base: section.BaseURL, templates: templates, response: section.Response,
-		client: newClient(section, logger), environ: environ,
+		client: newClient(section, logger, tracer), environ: environ,
 	}, nil
 }
 

@@ -20,6 +20,11 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 )
 
@@ -67,7 +72,7 @@ func (s *service) section() config.Connectors {
 
 func remote(t *testing.T, section config.Connectors) *HTTP {
 	t.Helper()
-	h, err := NewHTTP(section, config.NewEnvironment(nil), slog.New(slog.DiscardHandler))
+	h, err := NewHTTP(section, config.NewEnvironment(nil), slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +350,7 @@ func TestGivenNoServiceThenEvenAPostIsTriedAgain(t *testing.T) {
 	s := newService(t, says(`{}`))
 	s.Close()
 	var log bytes.Buffer
-	h, err := NewHTTP(s.section(), config.NewEnvironment(nil), slog.New(slog.NewTextHandler(&log, nil)))
+	h, err := NewHTTP(s.section(), config.NewEnvironment(nil), slog.New(slog.NewTextHandler(&log, nil)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -478,7 +483,7 @@ func TestGivenAnUntrustedCertificateThenItIsNotTriedAgain(t *testing.T) {
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	var log bytes.Buffer
 	section := (&service{Server: s}).section()
-	h, err := NewHTTP(section, config.NewEnvironment(nil), slog.New(slog.NewTextHandler(&log, nil)))
+	h, err := NewHTTP(section, config.NewEnvironment(nil), slog.New(slog.NewTextHandler(&log, nil)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,7 +494,7 @@ func TestGivenAnUntrustedCertificateThenItIsNotTriedAgain(t *testing.T) {
 
 func TestGivenABaseURLThatIsNoneThenThereIsNoProvider(t *testing.T) {
 	for _, base := range []string{"", "localhost:8080", "ftp://x", "/path", "http://user:hunter2@", "http://[", "://"} {
-		_, err := NewHTTP(config.Connectors{BaseURL: base}, config.NewEnvironment(nil), slog.New(slog.DiscardHandler))
+		_, err := NewHTTP(config.Connectors{BaseURL: base}, config.NewEnvironment(nil), slog.New(slog.DiscardHandler), nil)
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", base, err)
 		}
@@ -546,4 +551,44 @@ func FuzzURLTemplate(f *testing.F) {
 			t.Errorf("%q with %q becomes %q", template, key, got)
 		}
 	})
+}
+
+func TestGivenATracerWhenARequestIsMadeThenEachAttemptIsASpanThatTheServiceSees(t *testing.T) {
+	exporter := tracetest.NewInMemoryExporter()
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test")
+	var parents []string
+	s := newService(t, func(w http.ResponseWriter, r *http.Request) {
+		parents = append(parents, r.Header.Get("traceparent"))
+		if len(parents) == 1 {
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+			return
+		}
+		io.WriteString(w, `{}`)
+	})
+	section := s.section()
+	section.BaseURL = strings.Replace(s.URL, "http://", "http://user:hunter2@", 1)
+	h, err := NewHTTP(section, config.NewEnvironment(nil), slog.New(slog.DiscardHandler), tracer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if _, err := h.Active(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	spans := exporter.GetSpans()
+	if len(spans) != 2 || len(parents) != 2 {
+		t.Fatalf("%d spans, %d requests", len(spans), len(parents))
+	}
+	for i, span := range spans {
+		if span.SpanKind != trace.SpanKindClient || span.Name != getActiveConfigs.name || !strings.Contains(parents[i], span.SpanContext.SpanID().String()) {
+			t.Errorf("span %s %v, the service got %q", span.Name, span.SpanContext.SpanID(), parents[i])
+		}
+		if shown := fmt.Sprint(span.Attributes); strings.Contains(shown, "hunter2") || !strings.Contains(shown, "url.full") {
+			t.Errorf("attributes %s", shown)
+		}
+	}
+	if spans[0].Status.Code != codes.Error || spans[1].Status.Code != codes.Unset {
+		t.Errorf("status %v, then %v", spans[0].Status, spans[1].Status)
+	}
 }

@@ -565,13 +565,13 @@ func TestGivenADirectoryThatCannotBeWrittenThenTheErrorSaysSo(t *testing.T) {
 
 func TestGivenATypeThenNewReturnsThatProvider(t *testing.T) {
 	discard := slog.New(slog.DiscardHandler)
-	if p, err := New(config.Connectors{Type: config.ProviderLocal, Dir: "x"}, config.NewEnvironment(nil), discard); err != nil || p.(*Local).dir != "x" {
+	if p, err := New(config.Connectors{Type: config.ProviderLocal, Dir: "x"}, config.NewEnvironment(nil), discard, nil); err != nil || p.(*Local).dir != "x" {
 		t.Errorf("got %v, %v", p, err)
 	}
-	if p, err := New(config.Connectors{Type: config.ProviderHTTP, BaseURL: "http://x"}, config.NewEnvironment(nil), discard); err != nil || p.(*HTTP).base != "http://x" {
+	if p, err := New(config.Connectors{Type: config.ProviderHTTP, BaseURL: "http://x"}, config.NewEnvironment(nil), discard, nil); err != nil || p.(*HTTP).base != "http://x" {
 		t.Errorf("got %v, %v", p, err)
 	}
-	if _, err := New(config.Connectors{Type: config.ProviderHTTP}, config.NewEnvironment(nil), discard); err == nil {
+	if _, err := New(config.Connectors{Type: config.ProviderHTTP}, config.NewEnvironment(nil), discard, nil); err == nil {
 		t.Error("a service without a URL")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 )
 
@@ -27,10 +29,11 @@ type Provider interface {
 	Delete(ctx context.Context, id config.ID, version *uint64) error
 }
 
-// New returns the provider that the section [connectors] asks for.
-func New(section config.Connectors, environ config.Environment, logger *slog.Logger) (Provider, error) {
+// New returns the provider that the section [connectors] asks for. The tracer, which may be nil,
+// makes spans of its requests.
+func New(section config.Connectors, environ config.Environment, logger *slog.Logger, tracer trace.Tracer) (Provider, error) {
 	if section.Type == config.ProviderHTTP {
-		return NewHTTP(section, environ, logger)
+		return NewHTTP(section, environ, logger, tracer)
 	}
 	return NewLocal(section.Dir, environ), nil
 }

@@ -208,6 +208,58 @@ func TestCORS_given_origins_when_configured_should_answer_browsers_without_the_k
 	}
 }
 
+// The API is up before anything else is, and says how far the start has come.
+func TestStart_given_iggy_is_away_when_it_appears_should_become_ready_and_run(t *testing.T) {
+	t.Parallel()
+	s := harness.NewServer(t)
+	if s.Broker == nil {
+		t.Skip("the server is not ours to end")
+	}
+	s.Broker.Kill()
+	r := newRuntime(t, s)
+	r.Source("lines", harness.Library(t, "file_source"), "t", fmt.Sprintf("path = %q\nschema = \"json\"", r.Path("lines")))
+	harness.AppendLines(t, r.Path("lines"), harness.Numbered(0, 3))
+	r.Start()
+	r.mustCall(200, "GET", "/health/live", "")
+	if body := r.mustCall(503, "GET", "/health/ready", ""); !strings.Contains(body, "Iggy is not reachable") {
+		t.Errorf("not ready: %s", body)
+	}
+	r.WaitStatus("source", "lines", "starting")
+	s.Broker = harness.Launch(t, nil, "broker", "--address", s.Address)
+	r.WaitStatus("source", "lines", "running")
+	harness.Eventually(t, "it is ready", func() bool { return r.Get("/health/ready?strict", nil) == 200 })
+	r.waitTopic(harness.Numbered(0, 3))
+}
+
+func TestRefresh_given_files_that_change_when_looked_at_should_start_restart_and_stop_what_differs(t *testing.T) {
+	t.Parallel()
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "t", 1)
+	r := newRuntime(t, s)
+	r.Start("IGGY_CONNECTORS_CONNECTORS_REFRESH_INTERVAL=50ms")
+	r.mustCall(404, "GET", "/sinks/out", "")
+	r.Sink("out", harness.Library(t, "file_sink"), "t", fmt.Sprintf("path = %q", r.Path("first")))
+	r.WaitStatus("sink", "out", "running")
+	s.Produce(t, "t", harness.Numbered(0, 3))
+	mustHold(t, r.Path("first"), harness.Numbered(0, 3))
+
+	r.WriteFile("connectors/out_sink_v1.toml", fmt.Sprintf(
+		"enabled = true\nname = \"second\"\npath = %q\nstreams = [{ stream = %q, topics = [\"t\"], schema = \"json\" }]\n[plugin_config]\npath = %q\n",
+		harness.Library(t, "file_sink"), s.Stream, r.Path("second")))
+	harness.Eventually(t, "the new version runs", func() bool {
+		var c connector
+		return r.Get("/sinks/out", &c) == 200 && c.Name == "second" && c.Status == "running"
+	})
+	s.Produce(t, "t", harness.Numbered(3, 6))
+	mustHold(t, r.Path("second"), harness.Numbered(3, 6))
+	for _, name := range []string{"connectors/out_sink.toml", "connectors/out_sink_v1.toml"} {
+		if err := os.Remove(r.Path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.WaitStatus("sink", "out", "stopped")
+}
+
 // serviceRuntime is a runtime whose configurations come from a service.
 func serviceRuntime(t *testing.T, s *harness.Server, serve http.HandlerFunc, settings string) *runtime {
 	t.Helper()

@@ -46,14 +46,3 @@ func sink(r *harness.Runtime, key, path, topic, schema, more, pluginConfig strin
 		"enabled = true\nname = %q\npath = %q\noffset_commit = \"after_consuming\"\n[retry]\ninitial_backoff = \"50ms\"\n[[streams]]\nstream = %q\ntopics = [%q]\nschema = %q\n%s\n[plugin_config]\n%s\n",
 		key, path, r.Server.Stream, topic, schema, more, pluginConfig))
 }
-
-// lastError is the reason that the API gives for a connector's status.
-func lastError(r *harness.Runtime, kind, key string) string {
-	var connector struct {
-		LastError struct {
-			Message string `json:"message"`
-		} `json:"last_error"`
-	}
-	r.Get("/"+kind+"s/"+key, &connector)
-	return connector.LastError.Message
-}

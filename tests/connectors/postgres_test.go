@@ -20,11 +20,10 @@ import (
 
 // postgres is a PostgreSQL of the test's own, reachable by a socket in its directory alone.
 type postgres struct {
-	t    *testing.T
-	dir  string
-	bin  string
-	as   *syscall.Credential // nil: who runs the test
-	user string
+	t   *testing.T
+	dir string
+	bin string
+	as  *syscall.Credential // nil: who runs the test
 	*exec.Cmd
 }
 

@@ -30,28 +30,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "connector.h"
+#include "iggy_connector_config.h"
 #include "inner.h"
 #include "instances.h"
-#include "io.h"
+#include "log.h"
 #include "mood.h"
+#include "syscalls.h"
 
 struct moody_sink {
-    char *path;
-    char *mood;
+    iggy_config config; /* the texts are in it */
+    const char *path;
+    const char *mood;
     uint64_t calls;
     struct inner_sink inner;
-    char *hang_in;
-    char *release;
-    char *refuse;
-    char *crash;
+    const char *hang_in;
+    const char *release;
+    const char *refuse;
+    const char *crash;
     uint64_t open_code;
     uint64_t consume_code;
     uint64_t delay_us;
 };
 
-static struct instances instances = INSTANCES_INITIALIZER;
+static struct iggy_instances instances = IGGY_INSTANCES_INITIALIZER;
 
 static void hang(const struct moody_sink *sink, const char *call) {
     if (!sink->hang_in || strcmp(sink->hang_in, call) != 0) return;
@@ -62,7 +63,7 @@ static void note_call(const struct moody_sink *sink) {
     if (!sink->path || sink->inner.consume) return;
     int file = open(sink->path, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (file < 0) return;
-    write_all(file, (const uint8_t *)".", 1);
+    write_all(file, ".", 1);
     close(file);
 }
 
@@ -75,27 +76,29 @@ static bool holds(const uint8_t *bytes, size_t len, const char *text) {
 
 int32_t iggy_sink_open(uint32_t id, const uint8_t *config_json, size_t config_len,
                        iggy_log_fn *log) {
-    struct instance *instance = instance_reserve(&instances, id);
-    if (!instance) return IGGY_INVALID;
+    struct iggy_instance *instance;
+    iggy_sdk_log_install("moody_sink", log);
+    int32_t code = iggy_sdk_instance_reserve(&instances, id, &instance);
+    if (code != IGGY_OK) return code;
     struct moody_sink *sink = calloc(1, sizeof *sink);
-    if (!sink) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
-    struct config config = config_parse(config_json, config_len, (struct log){log, "moody_sink"});
-    sink->path = config_string(&config, "path");
-    sink->mood = config_string(&config, "mood");
-    char *inner = config_string(&config, "inner");
-    sink->hang_in = config_string(&config, "hang_in");
-    sink->release = config_string(&config, "release");
-    sink->refuse = config_string(&config, "refuse");
-    sink->crash = config_string(&config, "crash");
-    config_uint(&config, "open_code", 0, INT32_MAX, &sink->open_code);
-    config_uint(&config, "consume_code", 0, INT32_MAX, &sink->consume_code);
-    config_uint(&config, "delay_us", 0, UINT32_MAX, &sink->delay_us);
-    int32_t code = config.failed ? IGGY_INVALID : (int32_t)sink->open_code;
-    if (!config.failed) hang(sink, "open");
+    if (!sink) return iggy_sdk_instance_opened(&instances, instance, IGGY_FAILED, NULL);
+    iggy_config *config = &sink->config;
+    *config = iggy_config_parse((iggy_bytes){config_json, config_len});
+    sink->path = iggy_config_string(config, "path", NULL);
+    sink->mood = iggy_config_string(config, "mood", NULL);
+    const char *inner = iggy_config_string(config, "inner", NULL);
+    sink->hang_in = iggy_config_string(config, "hang_in", NULL);
+    sink->release = iggy_config_string(config, "release", NULL);
+    sink->refuse = iggy_config_string(config, "refuse", NULL);
+    sink->crash = iggy_config_string(config, "crash", NULL);
+    sink->open_code = (uint64_t)iggy_config_int(config, "open_code", 0, INT32_MAX, 0);
+    sink->consume_code = (uint64_t)iggy_config_int(config, "consume_code", 0, INT32_MAX, 0);
+    sink->delay_us = (uint64_t)iggy_config_int(config, "delay_us", 0, UINT32_MAX, 0);
+    code = config->failed ? IGGY_INVALID : (int32_t)sink->open_code;
+    if (!config->failed) hang(sink, "open");
     if (inner && !inner_sink_load(&sink->inner, inner)) code = IGGY_FAILED;
     if (code == IGGY_OK && sink->inner.open) code = sink->inner.open(id, config_json, config_len, log);
-    free(inner);
-    return instance_opened(&instances, instance, code, sink);
+    return iggy_sdk_instance_opened(&instances, instance, code, sink);
 }
 
 /* Whether the mood is to refuse this call. */
@@ -116,7 +119,7 @@ static bool forgets(const struct moody_sink *sink) {
 int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_len,
                           const uint8_t *metadata_bytes, size_t metadata_len,
                           const uint8_t *messages_bytes, size_t messages_len) {
-    struct instance *instance = instance_acquire(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_acquire(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct moody_sink *sink = instance->object;
     note_call(sink);
@@ -131,24 +134,19 @@ int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_
                                    messages_bytes, messages_len);
         if (forgets(sink)) code = IGGY_FAILED;
     }
-    instance_release(&instances, instance);
+    iggy_sdk_instance_release(&instances, instance);
     return code;
 }
 
 int32_t iggy_sink_close(uint32_t id) {
-    struct instance *instance = instance_begin_close(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_begin_close(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct moody_sink *sink = instance->object;
     hang(sink, "close");
     if (sink->inner.close) sink->inner.close(id);
-    free(sink->mood);
-    free(sink->path);
-    free(sink->hang_in);
-    free(sink->release);
-    free(sink->crash);
-    free(sink->refuse);
+    iggy_config_free(&sink->config);
     free(sink);
-    return instance_end_close(&instances, instance);
+    return iggy_sdk_instance_end_close(&instances, instance);
 }
 
 const char *iggy_sink_version(void) {

@@ -14,28 +14,27 @@
  *                        (generation 2, which has it again) or in front of it
  *             "silent"   hands nothing over until the mood changes or it is closed
  *             "give_up"  takes no result any more, as a plugin that has stopped polling
- *
- * -DGENERATION_1_ONLY leaves generation 2 out.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
-#include "connector.h"
+#include "iggy_connector_config.h"
 #include "inner.h"
 #include "instances.h"
-#include "io.h"
+#include "log.h"
 #include "mood.h"
+#include "syscalls.h"
 
 struct moody_source {
-    char *mood;
+    iggy_config config; /* the text is in it */
+    const char *mood;
     struct inner_source inner;
     iggy_send_fn *send;
     iggy_send_v2_fn *send_v2;
     bool closing;
 };
 
-static struct instances instances = INSTANCES_INITIALIZER;
+static struct iggy_instances instances = IGGY_INSTANCES_INITIALIZER;
 
 static const uint8_t garbage[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
@@ -46,10 +45,10 @@ static bool feels(const struct moody_source *source, const char *word) {
 /* The source of a callback. It lives until the inner close has returned, and with it
  * the thread that calls back. */
 static struct moody_source *find(uint32_t id) {
-    struct instance *instance = instance_acquire(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_acquire(&instances, id);
     if (!instance) return NULL;
     struct moody_source *source = instance->object;
-    instance_release(&instances, instance);
+    iggy_sdk_instance_release(&instances, instance);
     return source;
 }
 
@@ -74,19 +73,21 @@ static void pass_on(uint32_t id, const uint8_t *messages, size_t len) {
 
 int32_t iggy_source_open(uint32_t id, const uint8_t *config_json, size_t config_len,
                          const uint8_t *state, size_t state_len, iggy_log_fn *log) {
-    struct instance *instance = instance_reserve(&instances, id);
-    if (!instance) return IGGY_INVALID;
+    struct iggy_instance *instance;
+    iggy_sdk_log_install("moody_source", log);
+    int32_t code = iggy_sdk_instance_reserve(&instances, id, &instance);
+    if (code != IGGY_OK) return code;
     struct moody_source *source = calloc(1, sizeof *source);
-    if (!source) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
-    struct config config = config_parse(config_json, config_len, (struct log){log, "moody_source"});
-    char *inner = config_required_string(&config, "inner");
-    source->mood = config_string(&config, "mood");
-    int32_t code = IGGY_INVALID;
-    if (!config.failed && inner_source_load(&source->inner, inner)) {
+    if (!source) return iggy_sdk_instance_opened(&instances, instance, IGGY_FAILED, NULL);
+    iggy_config *config = &source->config;
+    *config = iggy_config_parse((iggy_bytes){config_json, config_len});
+    const char *inner = iggy_config_required_string(config, "inner");
+    source->mood = iggy_config_string(config, "mood", NULL);
+    code = IGGY_INVALID;
+    if (!config->failed && inner_source_load(&source->inner, inner)) {
         code = source->inner.open(id, config_json, config_len, state, state_len, log);
     }
-    free(inner);
-    return instance_opened(&instances, instance, code, source);
+    return iggy_sdk_instance_opened(&instances, instance, code, source);
 }
 
 int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {
@@ -96,7 +97,6 @@ int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {
     return source->inner.handle(id, pass_on);
 }
 
-#ifndef GENERATION_1_ONLY
 static int32_t pass_on_v2(uint32_t id, uint64_t batch_id, const uint8_t *messages, size_t len) {
     const struct moody_source *source = find(id);
     if (!source || !wait_while_silent(source)) return IGGY_FAILED;
@@ -118,19 +118,18 @@ int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result)
     if (!source || !source->inner.batch_result || feels(source, "give_up")) return IGGY_INVALID;
     return source->inner.batch_result(id, batch_id, result);
 }
-#endif
 
 int32_t iggy_source_close(uint32_t id) {
     struct moody_source *source = find(id);
     if (source) __atomic_store_n(&source->closing, true, __ATOMIC_RELEASE);
     if (source) source->inner.close(id); /* while callbacks still find the instance */
-    struct instance *instance = instance_begin_close(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_begin_close(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct moody_source *opened = instance->object;
     if (!source && opened && opened->inner.close) opened->inner.close(id); /* its open failed */
-    if (opened) free(opened->mood);
+    if (opened) iggy_config_free(&opened->config);
     free(opened);
-    return instance_end_close(&instances, instance);
+    return iggy_sdk_instance_end_close(&instances, instance);
 }
 
 const char *iggy_source_version(void) {

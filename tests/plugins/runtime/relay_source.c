@@ -23,8 +23,6 @@
  *     hang_in    "open", "handle", "batch_result" or "close": that call waits until
  *                the file `release` exists
  *     release    see hang_in
- *
- * -DGENERATION_1_ONLY leaves generation 2 out.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,17 +31,18 @@
 #include <unistd.h>
 
 #include "buffer.h"
-#include "config.h"
-#include "connector.h"
+#include "iggy_connector_config.h"
 #include "instances.h"
-#include "io.h"
+#include "log.h"
+#include "syscalls.h"
 
 struct relay_source {
     uint32_t id;
-    char *blob;
-    char *results;
-    char *hang_in;
-    char *release;
+    iggy_config config; /* the texts are in it */
+    const char *blob;
+    const char *results;
+    const char *hang_in;
+    const char *release;
     uint64_t times;
     uint64_t pause_us;
     uint64_t open_code;
@@ -62,7 +61,7 @@ struct relay_source {
 
 #define STRAY_ID UINT32_C(4000000000)
 
-static struct instances instances = INSTANCES_INITIALIZER;
+static struct iggy_instances instances = IGGY_INSTANCES_INITIALIZER;
 
 static void hang(const struct relay_source *source, const char *call) {
     if (!source->hang_in || strcmp(source->hang_in, call) != 0) return;
@@ -73,17 +72,17 @@ static void note(const struct relay_source *source, const char *outcome) {
     if (!source->results) return;
     int file = open(source->results, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (file < 0) return;
-    write_all(file, (const uint8_t *)outcome, 1);
+    write_all(file, outcome, 1);
     close(file);
 }
 
-static void read_blob(const struct relay_source *source, struct buffer *batch) {
+static void read_blob(const struct relay_source *source, struct iggy_buffer *batch) {
     uint8_t chunk[65536];
-    buffer_reset(batch);
+    iggy_sdk_buffer_reset(batch);
     int file = open(source->blob, O_RDONLY);
     if (file < 0) return;
     ssize_t n;
-    while ((n = read(file, chunk, sizeof chunk)) > 0) buffer_append(batch, chunk, (size_t)n);
+    while ((n = read(file, chunk, sizeof chunk)) > 0) iggy_sdk_buffer_append(batch, chunk, (size_t)n);
     close(file);
 }
 
@@ -93,9 +92,9 @@ static void wait_for_result(struct relay_source *source) {
     pthread_mutex_unlock(&source->mutex);
 }
 
-static void hand_over(struct relay_source *source, uint64_t batch_id, const struct buffer *batch) {
+static void hand_over(struct relay_source *source, uint64_t batch_id, const struct iggy_buffer *batch) {
     if (source->send) {
-        source->send(source->id, batch->bytes, batch->len);
+        source->send(source->id, batch->data, batch->len);
         note(source, "s");
         if (source->crash && access(source->release, F_OK) != 0) abort();
         return;
@@ -103,7 +102,7 @@ static void hand_over(struct relay_source *source, uint64_t batch_id, const stru
     pthread_mutex_lock(&source->mutex);
     source->pending = batch_id;
     pthread_mutex_unlock(&source->mutex);
-    if (source->send_v2(source->id, batch_id, batch->bytes, batch->len) != IGGY_OK) {
+    if (source->send_v2(source->id, batch_id, batch->data, batch->len) != IGGY_OK) {
         note(source, "r");
     } else if (source->crash && access(source->release, F_OK) != 0) {
         abort();
@@ -112,14 +111,14 @@ static void hand_over(struct relay_source *source, uint64_t batch_id, const stru
     }
 }
 
-static void send_stray(const struct relay_source *source, const struct buffer *batch, uint32_t id) {
-    if (source->send) source->send(id, batch->bytes, batch->len);
-    else if (source->send_v2(id, 1, batch->bytes, batch->len) != IGGY_OK) note(source, "r");
+static void send_stray(const struct relay_source *source, const struct iggy_buffer *batch, uint32_t id) {
+    if (source->send) source->send(id, batch->data, batch->len);
+    else if (source->send_v2(id, 1, batch->data, batch->len) != IGGY_OK) note(source, "r");
 }
 
 static void *produce(void *argument) {
     struct relay_source *source = argument;
-    struct buffer batch = {0};
+    struct iggy_buffer batch = {0};
     if (source->stray) {
         read_blob(source, &batch);
         send_stray(source, &batch, STRAY_ID);
@@ -133,47 +132,48 @@ static void *produce(void *argument) {
         hand_over(source, i, &batch);
         sleep_us(source->pause_us);
     }
-    buffer_free(&batch);
+    iggy_sdk_buffer_free(&batch);
     return NULL;
 }
 
 int32_t iggy_source_open(uint32_t id, const uint8_t *config_json, size_t config_len,
                          const uint8_t *state, size_t state_len, iggy_log_fn *log) {
     (void)state; (void)state_len;
-    struct instance *instance = instance_reserve(&instances, id);
-    if (!instance) return IGGY_INVALID;
+    struct iggy_instance *instance;
+    iggy_sdk_log_install("relay_source", log);
+    int32_t code = iggy_sdk_instance_reserve(&instances, id, &instance);
+    if (code != IGGY_OK) return code;
     struct relay_source *source = calloc(1, sizeof *source);
-    if (!source) return instance_opened(&instances, instance, IGGY_FAILED, NULL);
+    if (!source) return iggy_sdk_instance_opened(&instances, instance, IGGY_FAILED, NULL);
     source->id = id;
-    source->times = 1;
-    source->pause_us = 1000;
     pthread_mutex_init(&source->mutex, NULL);
     pthread_cond_init(&source->changed, NULL);
-    struct config config = config_parse(config_json, config_len, (struct log){log, "relay_source"});
-    source->blob = config_required_string(&config, "blob");
-    source->results = config_string(&config, "results");
-    source->hang_in = config_string(&config, "hang_in");
-    source->release = config_string(&config, "release");
-    config_uint(&config, "times", 0, UINT32_MAX, &source->times);
-    config_uint(&config, "pause_us", 0, UINT32_MAX, &source->pause_us);
-    config_uint(&config, "open_code", 0, INT32_MAX, &source->open_code);
-    config_bool(&config, "crash", &source->crash);
-    config_bool(&config, "ignore", &source->ignore);
-    config_bool(&config, "stray", &source->stray);
-    int32_t code = config.failed ? IGGY_INVALID : (int32_t)source->open_code;
-    if (!config.failed) hang(source, "open");
-    return instance_opened(&instances, instance, code, source);
+    iggy_config *config = &source->config;
+    *config = iggy_config_parse((iggy_bytes){config_json, config_len});
+    source->blob = iggy_config_required_string(config, "blob");
+    source->results = iggy_config_string(config, "results", NULL);
+    source->hang_in = iggy_config_string(config, "hang_in", NULL);
+    source->release = iggy_config_string(config, "release", NULL);
+    source->times = (uint64_t)iggy_config_int(config, "times", 0, UINT32_MAX, 1);
+    source->pause_us = (uint64_t)iggy_config_int(config, "pause_us", 0, UINT32_MAX, 1000);
+    source->open_code = (uint64_t)iggy_config_int(config, "open_code", 0, INT32_MAX, 0);
+    source->crash = iggy_config_bool(config, "crash", false);
+    source->ignore = iggy_config_bool(config, "ignore", false);
+    source->stray = iggy_config_bool(config, "stray", false);
+    code = config->failed ? IGGY_INVALID : (int32_t)source->open_code;
+    if (!config->failed) hang(source, "open");
+    return iggy_sdk_instance_opened(&instances, instance, code, source);
 }
 
 static int32_t start(uint32_t id, iggy_send_fn *send, iggy_send_v2_fn *send_v2) {
-    struct instance *instance = instance_acquire(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_acquire(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct relay_source *source = instance->object;
     source->send = send;
     source->send_v2 = send_v2;
     source->started = pthread_create(&source->thread, NULL, produce, source) == 0;
     hang(source, "handle");
-    instance_release(&instances, instance);
+    iggy_sdk_instance_release(&instances, instance);
     return source->started ? IGGY_OK : IGGY_FAILED;
 }
 
@@ -181,13 +181,12 @@ int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {
     return start(id, send, NULL);
 }
 
-#ifndef GENERATION_1_ONLY
 int32_t iggy_source_handle_v2(uint32_t id, iggy_send_v2_fn *send) {
     return start(id, NULL, send);
 }
 
 int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result) {
-    struct instance *instance = instance_acquire(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_acquire(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct relay_source *source = instance->object;
     hang(source, "batch_result");
@@ -199,10 +198,9 @@ int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result)
         pthread_cond_signal(&source->changed);
     }
     pthread_mutex_unlock(&source->mutex);
-    instance_release(&instances, instance);
+    iggy_sdk_instance_release(&instances, instance);
     return expected ? IGGY_OK : IGGY_INVALID;
 }
-#endif
 
 static void end(struct relay_source *source) {
     pthread_mutex_lock(&source->mutex);
@@ -215,16 +213,16 @@ static void end(struct relay_source *source) {
 /* Breaks the contract: a callback for an instance that close has removed. */
 static void *send_late(void *argument) {
     struct relay_source *source = argument;
-    struct buffer batch = {0};
+    struct iggy_buffer batch = {0};
     sleep_us(100000);
     read_blob(source, &batch);
     send_stray(source, &batch, source->id);
-    buffer_free(&batch);
+    iggy_sdk_buffer_free(&batch);
     return NULL; /* the source is left behind on purpose, for this thread */
 }
 
 int32_t iggy_source_close(uint32_t id) {
-    struct instance *instance = instance_begin_close(&instances, id);
+    struct iggy_instance *instance = iggy_sdk_instance_begin_close(&instances, id);
     if (!instance) return IGGY_INVALID;
     struct relay_source *source = instance->object;
     hang(source, "close");
@@ -232,7 +230,7 @@ int32_t iggy_source_close(uint32_t id) {
     pthread_t late;
     if (source->stray && source->started && pthread_create(&late, NULL, send_late, source) == 0)
         pthread_detach(late);
-    return instance_end_close(&instances, instance);
+    return iggy_sdk_instance_end_close(&instances, instance);
 }
 
 const char *iggy_source_version(void) {

@@ -149,6 +149,19 @@ func TestGivenTheExportedSeriesThenDashboardAndAlertsLeaveNoneOut(t *testing.T) 
 	}
 }
 
+func TestGivenTheExportedSeriesThenThePageForOperatorsDescribesEach(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := regexp.MustCompile(`_(bucket|sum|count)$`) // of a histogram
+	for name := range exportedLabels(t) {
+		if row := "| `" + part.ReplaceAllString(name, "") + "` |"; !strings.Contains(string(page), row) {
+			t.Errorf("docs/operations.md lacks %s", row)
+		}
+	}
+}
+
 func TestGivenAlertsAndDashboardWhenPromtoolReadsThemThenTheyAreValidAndFireAsTheyShould(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -32,8 +32,10 @@ func (s *Server) details(c echo.Context, id config.ID) error {
 	}
 	return writeJSON(c, http.StatusOK, struct {
 		Connector
-		Streams config.Value `json:"streams"`
-	}{found, streamEntries(id.Kind, running.Document)})
+		Streams   config.Value `json:"streams"`
+		LastCrash *Crash       `json:"last_crash,omitempty"`
+		Usage     *Usage       `json:"plugin_usage,omitempty"`
+	}{found, streamEntries(id.Kind, running.Document), found.LastCrash, found.Usage})
 }
 
 // transforms lists the transforms in the order in which they run.

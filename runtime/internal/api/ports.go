@@ -110,6 +110,46 @@ type Connector struct {
 	Delivery           string     `json:"delivery,omitempty"` // at_most_once or at_least_once
 
 	PluginVersion string `json:"-"` // empty until the library was loaded; shown by /stats
+
+	// Shown by GET /{kind}/{key} alone.
+	LastCrash *Crash `json:"-"` // of an isolated plugin
+	Usage     *Usage `json:"-"` // of the plugin; nil before it was called first
+}
+
+// Crash says how the process of an isolated plugin died.
+type Crash struct {
+	Message         string      `json:"message"`
+	TimestampMicros uint64      `json:"timestamp"`
+	PID             int         `json:"pid"`
+	Signal          string      `json:"signal,omitempty"`
+	ExitCode        *int        `json:"exit_code,omitempty"` // when it exited by itself
+	Call            string      `json:"call,omitempty"`      // the last one
+	InCall          bool        `json:"in_call"`             // whether it was under way
+	CallAgeMicros   uint64      `json:"call_age_us"`
+	Batch           *CrashBatch `json:"batch,omitempty"` // that was in the call
+	Log             []string    `json:"log"`             // the last lines of the plugin
+	Backtrace       []string    `json:"backtrace"`
+}
+
+// CrashBatch names the messages that were in a call.
+type CrashBatch struct {
+	Stream      string `json:"stream"`
+	Topic       string `json:"topic"`
+	Partition   uint32 `json:"partition"`
+	FirstOffset uint64 `json:"first_offset"`
+	LastOffset  uint64 `json:"last_offset"`
+}
+
+// Usage is what a plugin has cost, over all of its instances. All but the first two are known
+// of isolated plugins only.
+type Usage struct {
+	CPUSeconds      float64 `json:"cpu_seconds"`
+	Calls           uint64  `json:"calls"`
+	Crashes         uint64  `json:"crashes"`
+	MemoryBytes     uint64  `json:"memory_bytes"`
+	PeakMemoryBytes uint64  `json:"peak_memory_bytes"`
+	BytesIn         uint64  `json:"bytes_in"`
+	BytesOut        uint64  `json:"bytes_out"`
 }
 
 // LastError says why a connector has the status error.

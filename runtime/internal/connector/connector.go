@@ -49,6 +49,7 @@ type instance interface {
 	Died() <-chan struct{}
 	Crash() *plugin.Crash
 	StartFailure() error
+	Usage() plugin.Usage
 	CurrentCall() (name string, since time.Time, ok bool)
 }
 
@@ -69,6 +70,7 @@ type connector struct {
 
 	crashes   crashes // of a sink
 	lastCrash atomic.Pointer[LastCrash]
+	bill      bill
 
 	guard      sync.Mutex  // held by a request that changes what runs
 	restarting atomic.Bool // a restart request is at work or waits for the guard
@@ -182,6 +184,7 @@ func (c *connector) attach(i instance) {
 	c.info.Store(&info)
 	c.instance.Store(&i)
 	i.LogTo(c.log)
+	c.bill.open(i)
 	c.metrics.WatchCalls(func() time.Duration {
 		if _, since, ok := i.CurrentCall(); ok {
 			return time.Since(since)
@@ -219,6 +222,7 @@ func (c *connector) snapshot() Info {
 	info := *c.info.Load()
 	info.Status, info.Paused, info.LastError = c.status.get()
 	info.LastCrash = c.lastCrash.Load()
+	info.Crashes, info.Usage = c.metrics.Crashes.Get(), c.bill.total()
 	return info
 }
 

@@ -212,8 +212,42 @@ func (c *connector) loseCarried(read func(streamTopic) bool) {
 	}
 }
 
-// examine reports the death of the process of the instance that is over, if it died.
+// bill sums up what the plugin of a connector has cost, over all of its instances.
+type bill struct {
+	mu      sync.Mutex
+	past    plugin.Usage
+	current instance // nil between two instances
+}
+
+func (b *bill) open(i instance) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.current = i
+}
+
+// close settles the account of an instance that is over.
+func (b *bill) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.current != nil {
+		b.past = b.past.Add(b.current.Usage())
+		b.past.Memory, b.current = 0, nil
+	}
+}
+
+func (b *bill) total() plugin.Usage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.current == nil {
+		return b.past
+	}
+	return b.past.Add(b.current.Usage())
+}
+
+// examine settles the account of the instance that is over, and reports the death of its
+// process, if it died.
 func (c *connector) examine() {
+	c.bill.close()
 	i := c.instance.Load()
 	if i == nil {
 		return

@@ -124,7 +124,9 @@ func TestIsolation_given_a_source_that_dies_when_its_batch_was_received_should_s
 				t.Errorf("saved state %q", saved)
 			}
 			w.write("release")
-			w.eventually("the source works", func() bool { return strings.ContainsAny(w.results("in"), "a") || strings.Count(w.results("in"), "s") > 1 })
+			w.eventually("the source works", func() bool {
+				return strings.ContainsAny(w.results("in"), "a") || strings.Count(w.results("in"), "s") > 1
+			})
 			if m := w.metrics.Source("in"); m.Lost.Get() != 0 {
 				t.Errorf("%d messages lost", m.Lost.Get())
 			}

@@ -115,6 +115,7 @@ func (m *Manager) add(configured *config.Connector) *connector {
 	} else {
 		c.metrics = m.env.Metrics.Sink(id.Key)
 	}
+	c.metrics.WatchUsage(func() metrics.Usage { return metrics.Usage(c.bill.total()) })
 	info := describe(configured)
 	c.info.Store(&info)
 	m.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 )
 
 // Status is what an operator sees of a connector's life.
@@ -43,6 +44,8 @@ type Info struct {
 	Paused     bool
 	LastError  *LastError
 	LastCrash  *LastCrash // of an isolated plugin, nil before the first
+	Crashes    uint64     // since the process began
+	Usage      plugin.Usage
 	// Configuration is what the connector runs with, or would.
 	Configuration *config.Connector
 }

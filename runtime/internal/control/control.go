@@ -85,12 +85,36 @@ func shown(info connector.Info) api.Connector {
 			TimestampMicros: uint64(info.LastError.Time.UnixMicro()),
 		}
 	}
+	if info.LastCrash != nil {
+		one.LastCrash = shownCrash(info.LastCrash)
+	}
+	if u := info.Usage; u.Calls > 0 {
+		one.Usage = &api.Usage{
+			CPUSeconds: u.CPU.Seconds(), Calls: u.Calls, Crashes: info.Crashes,
+			MemoryBytes: u.Memory, PeakMemoryBytes: u.PeakMemory, BytesIn: u.BytesIn, BytesOut: u.BytesOut,
+		}
+	}
 	if info.Configuration != nil {
 		if common := info.Configuration.Common(); common != nil {
 			one.PluginConfigFormat = common.PluginConfigFormat
 		}
 	}
 	return one
+}
+
+func shownCrash(crash *connector.LastCrash) *api.Crash {
+	shown := &api.Crash{
+		Message: crash.Error(), TimestampMicros: uint64(crash.Time.UnixMicro()), PID: crash.PID, Signal: crash.SignalName(),
+		Call: crash.Call, InCall: crash.InCall, CallAgeMicros: uint64(crash.CallAge.Microseconds()),
+		Log: append([]string{}, crash.Log...), Backtrace: append([]string{}, crash.Backtrace...),
+	}
+	if crash.Signal == 0 {
+		shown.ExitCode = &crash.ExitCode
+	}
+	if b := crash.Batch; b != nil {
+		shown.Batch = &api.CrashBatch{Stream: b.Stream, Topic: b.Topic, Partition: b.Partition, FirstOffset: b.First, LastOffset: b.Last}
+	}
+	return shown
 }
 
 // Running returns the configuration that a connector runs with, or would.

@@ -75,6 +75,7 @@ type Connector struct {
 	lag        lagGauges
 	stateSaved atomic.Int64 // Unix nanoseconds, 0 before the first save
 	callAge    atomic.Pointer[func() time.Duration]
+	usage      atomic.Pointer[func() Usage]
 }
 
 func newConnector(f *families, connectorType, key string) *Connector {
@@ -97,6 +98,7 @@ func newConnector(f *families, connectorType, key string) *Connector {
 		batchSize: f.histogram(batchMessages, own, batchBuckets),
 	}
 	f.gauge(callAge, own, c.callAgeSeconds)
+	c.addUsageSeries(own)
 	if connectorType == typeSource {
 		c.addSourceSeries(own)
 	} else {
@@ -175,6 +177,40 @@ func (c *Connector) stateAgeSeconds() float64 {
 		return 0
 	}
 	return time.Since(time.Unix(0, at)).Seconds()
+}
+
+// Usage is what a plugin has cost.
+type Usage struct {
+	CPU                time.Duration
+	Memory, PeakMemory uint64
+	Calls              uint64
+	BytesIn, BytesOut  uint64
+}
+
+// WatchUsage names the function that tells what the plugin has cost.
+func (c *Connector) WatchUsage(usage func() Usage) { c.usage.Store(&usage) }
+
+// addUsageSeries exposes the bill of the plugin.
+func (c *Connector) addUsageSeries(own string) {
+	for _, g := range []struct {
+		of    family
+		value func(Usage) float64
+	}{
+		{pluginCPU, func(u Usage) float64 { return u.CPU.Seconds() }},
+		{pluginCalls, func(u Usage) float64 { return float64(u.Calls) }},
+		{pluginMemory, func(u Usage) float64 { return float64(u.Memory) }},
+		{pluginPeak, func(u Usage) float64 { return float64(u.PeakMemory) }},
+		{pluginIn, func(u Usage) float64 { return float64(u.BytesIn) }},
+		{pluginOut, func(u Usage) float64 { return float64(u.BytesOut) }},
+	} {
+		c.families.gauge(g.of, own, func() float64 {
+			usage := c.usage.Load()
+			if usage == nil {
+				return 0
+			}
+			return g.value((*usage)())
+		})
+	}
 }
 
 // WatchCalls names the function that returns the age of the oldest running plugin call, 0 when

@@ -42,6 +42,12 @@ var (
 	retries       = family{"iggy_connector_retries_total", "counter", "Attempts to send or consume a batch again after a failure."}
 	deadLetters   = family{"iggy_connector_dead_letters_total", "counter", "Messages confirmed in the dead letter topic."}
 	lost          = family{"iggy_connector_messages_lost_total", "counter", "Messages given up: dropped by policy, or left over when a stop ran out of time."}
+	pluginCPU     = family{"iggy_connector_plugin_cpu_seconds_total", "counter", "CPU time of the plugin: of its process where it has one, else of the calls into it."}
+	pluginCalls   = family{"iggy_connector_plugin_calls_total", "counter", "Calls into the plugin."}
+	pluginMemory  = family{"iggy_connector_plugin_memory_bytes", "gauge", "Resident memory of the process of an isolated plugin."}
+	pluginPeak    = family{"iggy_connector_plugin_memory_peak_bytes", "gauge", "The most resident memory that a process of an isolated plugin had."}
+	pluginIn      = family{"iggy_connector_plugin_input_bytes_total", "counter", "Bytes handed to the process of an isolated plugin."}
+	pluginOut     = family{"iggy_connector_plugin_output_bytes_total", "counter", "Bytes that the process of an isolated plugin handed over."}
 	crashes       = family{"iggy_connector_plugin_crashes_total", "counter", "Deaths of the process of an isolated plugin."}
 	restarts      = family{"iggy_connector_restarts_total", "counter", "Starts after the first, by request or by the supervisor."}
 	reconnects    = family{"iggy_connector_reconnects_total", "counter", "Sessions with Iggy re-established after a loss."}
@@ -56,7 +62,8 @@ var (
 var exposed = []family{
 	sourcesTotal, sourcesRunning, sinksTotal, sinksRunning,
 	messagesProduced, messagesSent, messagesConsumed, messagesProcessed, messagesFiltered, errorsTotal, stageDuration,
-	bytesIn, bytesOut, batchMessages, retries, deadLetters, lost, restarts, crashes, reconnects,
+	bytesIn, bytesOut, batchMessages, retries, deadLetters, lost, restarts, reconnects,
+	pluginCPU, pluginCalls, pluginMemory, pluginPeak, pluginIn, pluginOut, crashes,
 	queueBatches, queueBytes, lagMessages, stateAge, callAge,
 }
 

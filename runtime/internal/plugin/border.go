@@ -14,6 +14,7 @@ import "C"
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unsafe"
 )
 
@@ -25,6 +26,16 @@ type (
 	sinkFunctions   C.iggy_sink_api
 	sourceFunctions C.iggy_source_api
 )
+
+// result is what a call returned, and the CPU time that it took on its thread here.
+type result struct {
+	code int32
+	cpu  time.Duration
+}
+
+func resultOf(r C.struct_host_result) result {
+	return result{int32(r.code), time.Duration(r.cpu_ns)}
+}
 
 // empty gives empty slices an address: plugins make slices of what they get, and a null
 // pointer is undefined behaviour there.
@@ -38,31 +49,31 @@ func address(b []byte) (*C.uint8_t, C.size_t) {
 	return (*C.uint8_t)(unsafe.SliceData(b)), C.size_t(len(b))
 }
 
-func (f *sinkFunctions) callOpen(id uint32, config []byte) int32 {
+func (f *sinkFunctions) callOpen(id uint32, config []byte) result {
 	configData, configLength := address(config)
-	return int32(C.host_sink_open(f.open, C.uint32_t(id), configData, configLength))
+	return resultOf(C.host_sink_open(f.open, C.uint32_t(id), configData, configLength))
 }
 
-func (f *sinkFunctions) callConsume(id uint32, topic, metadata, messages []byte) int32 {
+func (f *sinkFunctions) callConsume(id uint32, topic, metadata, messages []byte) result {
 	topicData, topicLength := address(topic)
 	metadataData, metadataLength := address(metadata)
 	messagesData, messagesLength := address(messages)
-	return int32(C.host_sink_consume(f.consume, C.uint32_t(id), topicData, topicLength,
+	return resultOf(C.host_sink_consume(f.consume, C.uint32_t(id), topicData, topicLength,
 		metadataData, metadataLength, messagesData, messagesLength))
 }
 
-func (f *sinkFunctions) callClose(id uint32) int32 {
-	return int32(C.host_close(f.close, C.uint32_t(id)))
+func (f *sinkFunctions) callClose(id uint32) result {
+	return resultOf(C.host_close(f.close, C.uint32_t(id)))
 }
 
 // callOpen passes a nil state as a null pointer, which means that there is none.
-func (f *sourceFunctions) callOpen(id uint32, config, state []byte) int32 {
+func (f *sourceFunctions) callOpen(id uint32, config, state []byte) result {
 	configData, configLength := address(config)
 	stateData, stateLength := address(state)
 	if state == nil {
 		stateData = nil
 	}
-	return int32(C.host_source_open(f.open, C.uint32_t(id), configData, configLength, stateData, stateLength))
+	return resultOf(C.host_source_open(f.open, C.uint32_t(id), configData, configLength, stateData, stateLength))
 }
 
 func (f *sourceFunctions) generation() Generation {
@@ -72,19 +83,19 @@ func (f *sourceFunctions) generation() Generation {
 	return 1
 }
 
-func (f *sourceFunctions) callHandle(id uint32) int32 {
+func (f *sourceFunctions) callHandle(id uint32) result {
 	if f.generation() == 2 {
-		return int32(C.host_source_handle_v2(f.handle_v2, C.uint32_t(id)))
+		return resultOf(C.host_source_handle_v2(f.handle_v2, C.uint32_t(id)))
 	}
-	return int32(C.host_source_handle(f.handle, C.uint32_t(id)))
+	return resultOf(C.host_source_handle(f.handle, C.uint32_t(id)))
 }
 
-func (f *sourceFunctions) callBatchResult(id uint32, batchID uint64, result uint8) int32 {
-	return int32(C.host_source_batch_result(f.batch_result, C.uint32_t(id), C.uint64_t(batchID), C.uint8_t(result)))
+func (f *sourceFunctions) callBatchResult(id uint32, batchID uint64, outcome uint8) result {
+	return resultOf(C.host_source_batch_result(f.batch_result, C.uint32_t(id), C.uint64_t(batchID), C.uint8_t(outcome)))
 }
 
-func (f *sourceFunctions) callClose(id uint32) int32 {
-	return int32(C.host_close((*C.iggy_sink_close_fn)(f.close), C.uint32_t(id)))
+func (f *sourceFunctions) callClose(id uint32) result {
+	return resultOf(C.host_close((*C.iggy_sink_close_fn)(f.close), C.uint32_t(id)))
 }
 
 // dynamicLibrary is a library in the address space of this process. There is no unload:

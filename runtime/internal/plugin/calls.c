@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "_cgo_export.h"
 
@@ -22,7 +23,14 @@ static _Thread_local uint32_t current_instance; /* 0: none */
 struct outside {
     sigset_t signals;
     uint32_t instance; /* of the call around this one: a callback may lead to another */
+    uint64_t cpu_ns;   /* of the thread so far */
 };
+
+static uint64_t thread_cpu_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
 static struct outside enter(uint32_t id) {
     struct outside before = {.instance = current_instance};
@@ -31,12 +39,15 @@ static struct outside enter(uint32_t id) {
     sigaddset(&preemption, SIGURG);
     pthread_sigmask(SIG_BLOCK, &preemption, &before.signals);
     current_instance = id;
+    before.cpu_ns = thread_cpu_ns();
     return before;
 }
 
-static void leave(struct outside before) {
+static struct host_result leave(struct outside before, int32_t code) {
+    struct host_result result = {code, thread_cpu_ns() - before.cpu_ns};
     current_instance = before.instance;
     pthread_sigmask(SIG_SETMASK, &before.signals, NULL);
+    return result;
 }
 
 static void log_callback(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
@@ -47,7 +58,7 @@ static void log_callback(uint8_t level, const uint8_t *target, size_t target_len
 void *host_load(const char *path, char *error, size_t error_size) {
     struct outside before = enter(0); /* constructors of the library run */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    leave(before);
+    leave(before, 0);
     if (library == NULL) snprintf(error, error_size, "%s", dlerror());
     return library;
 }
@@ -55,58 +66,51 @@ void *host_load(const char *path, char *error, size_t error_size) {
 const char *host_version(iggy_sink_version_fn *version) {
     struct outside before = enter(0);
     const char *text = version();
-    leave(before);
+    leave(before, 0);
     return text;
 }
 
-int32_t host_sink_open(iggy_sink_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len) {
+struct host_result host_sink_open(iggy_sink_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len) {
     struct outside before = enter(id);
     int32_t code = open(id, config, config_len, log_callback);
-    leave(before);
-    return code;
+    return leave(before, code);
 }
 
-int32_t host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id, const uint8_t *topic, size_t topic_len,
-                          const uint8_t *metadata, size_t metadata_len, const uint8_t *messages, size_t messages_len) {
+struct host_result host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id, const uint8_t *topic, size_t topic_len,
+                                     const uint8_t *metadata, size_t metadata_len, const uint8_t *messages, size_t messages_len) {
     struct outside before = enter(id);
     int32_t code = consume(id, topic, topic_len, metadata, metadata_len, messages, messages_len);
-    leave(before);
-    return code;
+    return leave(before, code);
 }
 
-int32_t host_source_open(iggy_source_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len,
-                         const uint8_t *state, size_t state_len) {
+struct host_result host_source_open(iggy_source_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len,
+                                    const uint8_t *state, size_t state_len) {
     struct outside before = enter(id);
     int32_t code = open(id, config, config_len, state, state_len, log_callback);
-    leave(before);
-    return code;
+    return leave(before, code);
 }
 
-int32_t host_source_handle(iggy_source_handle_fn *handle, uint32_t id) {
+struct host_result host_source_handle(iggy_source_handle_fn *handle, uint32_t id) {
     struct outside before = enter(id);
     int32_t code = handle(id, hostSendV1);
-    leave(before);
-    return code;
+    return leave(before, code);
 }
 
-int32_t host_source_handle_v2(iggy_source_handle_v2_fn *handle, uint32_t id) {
+struct host_result host_source_handle_v2(iggy_source_handle_v2_fn *handle, uint32_t id) {
     struct outside before = enter(id);
     int32_t code = handle(id, hostSendV2);
-    leave(before);
-    return code;
+    return leave(before, code);
 }
 
-int32_t host_source_batch_result(iggy_source_batch_result_fn *batch_result, uint32_t id, uint64_t batch_id,
-                                 uint8_t result) {
+struct host_result host_source_batch_result(iggy_source_batch_result_fn *batch_result, uint32_t id, uint64_t batch_id,
+                                            uint8_t result) {
     struct outside before = enter(id);
     int32_t code = batch_result(id, batch_id, result);
-    leave(before);
-    return code;
+    return leave(before, code);
 }
 
-int32_t host_close(iggy_sink_close_fn *close, uint32_t id) {
+struct host_result host_close(iggy_sink_close_fn *close, uint32_t id) {
     struct outside before = enter(id);
     int32_t code = close(id);
-    leave(before);
-    return code;
+    return leave(before, code);
 }

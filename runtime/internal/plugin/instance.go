@@ -45,6 +45,9 @@ type instance struct {
 
 	isolated *isolated // nil: in this process
 
+	callCount atomic.Uint64
+	cpu       atomic.Int64 // nanoseconds
+
 	mu        sync.RWMutex
 	phase     phase
 	closeCode int32
@@ -77,7 +80,7 @@ func (i *instance) CurrentCall() (name string, since time.Time, ok bool) { retur
 // takes the batch in spite of its bounds.
 func (i *instance) LibraryBusy() <-chan struct{} { return i.gate.channel() }
 
-func (i *instance) open(call func() int32) int32 {
+func (i *instance) open(call func() result) int32 {
 	i.gate.lift()
 	defer i.gate.lower()
 	i.mu.Lock()
@@ -97,7 +100,7 @@ func (i *instance) open(call func() int32) int32 {
 
 // close returns the code of the first close, also when it is called again; CodeRefused
 // when open was never called.
-func (i *instance) close(call func() int32) int32 {
+func (i *instance) close(call func() result) int32 {
 	i.gate.lift()
 	defer i.gate.lower()
 	i.mu.Lock()
@@ -114,7 +117,23 @@ func (i *instance) close(call func() int32) int32 {
 	return i.closeCode
 }
 
-func (i *instance) run(number callNumber, call func() int32) int32 {
+func (i *instance) run(number callNumber, call func() result) int32 {
 	defer i.calls.begin(number).end()
-	return call()
+	return i.spent(call())
+}
+
+// spent adds a call to the bill.
+func (i *instance) spent(r result) int32 {
+	i.callCount.Add(1)
+	i.cpu.Add(int64(r.cpu))
+	return r.code
+}
+
+// Usage is what the instance has cost so far. For one in this process that is the number of
+// calls and their CPU time; what its own threads do cannot be told from the rest.
+func (i *instance) Usage() Usage {
+	if child := i.isolatedChild(); child != nil {
+		return child.Usage()
+	}
+	return Usage{CPU: time.Duration(i.cpu.Load()), Calls: i.callCount.Load()}
 }

@@ -154,32 +154,32 @@ type (
 	isolatedSource struct{ *isolated }
 )
 
-func (p isolatedSink) callOpen(id uint32, config []byte) int32 {
-	return p.open(id, func(c *Child) (int32, error) { return c.SinkOpen(id, config) })
+func (p isolatedSink) callOpen(id uint32, config []byte) result {
+	return result{code: p.open(id, func(c *Child) (int32, error) { return c.SinkOpen(id, config) })}
 }
 
-func (p isolatedSink) callConsume(id uint32, topic, metadata, messages []byte) int32 {
-	return p.call(func(c *Child) (int32, error) { return c.SinkConsume(id, topic, metadata, messages) })
+func (p isolatedSink) callConsume(id uint32, topic, metadata, messages []byte) result {
+	return result{code: p.call(func(c *Child) (int32, error) { return c.SinkConsume(id, topic, metadata, messages) })}
 }
 
-func (p isolatedSink) callClose(id uint32) int32 {
-	return p.close(func(c *Child) (int32, error) { return c.SinkClose(id) })
+func (p isolatedSink) callClose(id uint32) result {
+	return result{code: p.close(func(c *Child) (int32, error) { return c.SinkClose(id) })}
 }
 
-func (p isolatedSource) callOpen(id uint32, config, state []byte) int32 {
-	return p.open(id, func(c *Child) (int32, error) { return c.SourceOpen(id, config, state) })
+func (p isolatedSource) callOpen(id uint32, config, state []byte) result {
+	return result{code: p.open(id, func(c *Child) (int32, error) { return c.SourceOpen(id, config, state) })}
 }
 
-func (p isolatedSource) callHandle(id uint32) int32 {
-	return p.call(func(c *Child) (int32, error) { return c.SourceHandle(id, p.generation()) })
+func (p isolatedSource) callHandle(id uint32) result {
+	return result{code: p.call(func(c *Child) (int32, error) { return c.SourceHandle(id, p.generation()) })}
 }
 
-func (p isolatedSource) callBatchResult(id uint32, batchID uint64, result uint8) int32 {
-	return p.call(func(c *Child) (int32, error) { return c.SourceBatchResult(id, batchID, result) })
+func (p isolatedSource) callBatchResult(id uint32, batchID uint64, outcome uint8) result {
+	return result{code: p.call(func(c *Child) (int32, error) { return c.SourceBatchResult(id, batchID, outcome) })}
 }
 
-func (p isolatedSource) callClose(id uint32) int32 {
-	return p.close(func(c *Child) (int32, error) { return c.SourceClose(id) })
+func (p isolatedSource) callClose(id uint32) result {
+	return result{code: p.close(func(c *Child) (int32, error) { return c.SourceClose(id) })}
 }
 
 // Died returns a channel that is closed when the process of an opened, isolated instance is

@@ -15,9 +15,9 @@ type Sink struct {
 
 // sinkCalls are the functions of a sink: in this process, or in one of its own.
 type sinkCalls interface {
-	callOpen(id uint32, config []byte) int32
-	callConsume(id uint32, topic, metadata, messages []byte) int32
-	callClose(id uint32) int32
+	callOpen(id uint32, config []byte) result
+	callConsume(id uint32, topic, metadata, messages []byte) result
+	callClose(id uint32) result
 }
 
 // NewSink makes an instance with an id of its own. Nothing is called yet.
@@ -36,7 +36,7 @@ func (s *Sink) Version() string { return s.version }
 // Open runs the plugin's open with its configuration in JSON. Close is due whatever the
 // code.
 func (s *Sink) Open(config []byte) int32 {
-	return s.open(func() int32 { return s.functions.callOpen(s.id, config) })
+	return s.open(func() result { return s.functions.callOpen(s.id, config) })
 }
 
 // Consume hands one batch over and waits until the plugin is done with it. The slices are
@@ -48,10 +48,10 @@ func (s *Sink) Consume(topic, metadata, messages []byte) int32 {
 		return CodeRefused
 	}
 	defer s.calls.begin(numberConsume).end()
-	return s.functions.callConsume(s.id, topic, metadata, messages)
+	return s.spent(s.functions.callConsume(s.id, topic, metadata, messages))
 }
 
 // Close waits until every call has returned, then runs the plugin's close, once.
 func (s *Sink) Close() int32 {
-	return s.close(func() int32 { return s.functions.callClose(s.id) })
+	return s.close(func() result { return s.functions.callClose(s.id) })
 }

@@ -22,10 +22,10 @@ type Source struct {
 // sourceCalls are the functions of a source: in this process, or in one of its own.
 type sourceCalls interface {
 	generation() Generation
-	callOpen(id uint32, config, state []byte) int32
-	callHandle(id uint32) int32
-	callBatchResult(id uint32, batchID uint64, result uint8) int32
-	callClose(id uint32) int32
+	callOpen(id uint32, config, state []byte) result
+	callHandle(id uint32) result
+	callBatchResult(id uint32, batchID uint64, outcome uint8) result
+	callClose(id uint32) result
 }
 
 // NewSource makes an instance with an id of its own. Nothing is called yet. The process of
@@ -48,7 +48,7 @@ func (s *Source) Generation() Generation { return s.functions.generation() }
 // Open runs the plugin's open with its configuration in JSON and the state it produced
 // last; nil is no state. Close is due whatever the code.
 func (s *Source) Open(config, state []byte) int32 {
-	return s.open(func() int32 { return s.functions.callOpen(s.id, config, state) })
+	return s.open(func() result { return s.functions.callOpen(s.id, config, state) })
 }
 
 // Start makes the plugin produce: from now until Close has returned, and no longer, r
@@ -62,7 +62,7 @@ func (s *Source) Start(r Receiver) int32 {
 	}
 	receivers.set(s.id, r)
 	defer s.calls.begin(numberHandle).end()
-	return s.functions.callHandle(s.id)
+	return s.spent(s.functions.callHandle(s.id))
 }
 
 // BatchResult tells a generation 2 plugin the outcome of a batch: 0 is Ack, 1 is Nack. It
@@ -74,13 +74,13 @@ func (s *Source) BatchResult(batchID uint64, result uint8) int32 {
 		return CodeRefused
 	}
 	defer s.calls.begin(numberBatchResult).end()
-	return s.functions.callBatchResult(s.id, batchID, result)
+	return s.spent(s.functions.callBatchResult(s.id, batchID, result))
 }
 
 // Close waits until every call has returned, then runs the plugin's close, once. When it
 // has returned, the Receiver gets no new call.
 func (s *Source) Close() int32 {
-	return s.close(func() int32 {
+	return s.close(func() result {
 		defer receivers.remove(s.id)
 		return s.functions.callClose(s.id)
 	})

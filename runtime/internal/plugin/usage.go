@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Usage is what the process of a plugin has cost so far.
+// Usage is what a plugin has cost so far. All but CPU and Calls is known of a process of its
+// own only.
 type Usage struct {
 	CPU        time.Duration
 	Memory     uint64 // bytes resident now; 0 after it died
@@ -21,6 +22,14 @@ type Usage struct {
 	Calls      uint64
 	BytesIn    uint64 // to the plugin, by calls
 	BytesOut   uint64 // from the plugin, by batches
+}
+
+// Add sums two accounts up.
+func (u Usage) Add(other Usage) Usage {
+	return Usage{
+		CPU: u.CPU + other.CPU, Memory: u.Memory + other.Memory, PeakMemory: max(u.PeakMemory, other.PeakMemory),
+		Calls: u.Calls + other.Calls, BytesIn: u.BytesIn + other.BytesIn, BytesOut: u.BytesOut + other.BytesOut,
+	}
 }
 
 // Usage asks the system. It may be called at any time, also after the death.

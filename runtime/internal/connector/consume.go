@@ -287,12 +287,7 @@ func stageOf(err error) string {
 // message that a transform filtered out. A message is never delivered without its
 // headers (decision C7).
 func (c *consumption) add(m *iggy.PolledMessage) (kept bool, err error) {
-	headers, err := c.headers.fromBlock(m.Headers)
-	if err != nil {
-		return false, err
-	}
-	c.observe.link(headers)
-	result, err := c.pipeline.Process(m.Payload, headers)
+	result, err := c.convert(m)
 	if err != nil || result.Filtered {
 		return false, err
 	}
@@ -306,6 +301,16 @@ func (c *consumption) add(m *iggy.PolledMessage) (kept bool, err error) {
 		OriginTimestamp: m.OriginTimestamp, Headers: c.headers.toMap(result.Headers), Payload: result.Payload,
 	})
 	return true, nil
+}
+
+// convert decodes, transforms and encodes a message.
+func (c *consumption) convert(m *iggy.PolledMessage) (schema.Result, error) {
+	headers, err := c.headers.fromBlock(m.Headers)
+	if err != nil {
+		return schema.Result{}, err
+	}
+	c.observe.link(headers)
+	return c.pipeline.Process(m.Payload, headers)
 }
 
 // callPool keeps the buffers of calls for all loops: one that waits for messages holds

@@ -181,6 +181,9 @@ func (f *forwarder) prepare() (bad int) {
 	for _, t := range f.targets {
 		t.out.Reset()
 	}
+	if f.letters != nil {
+		f.letters.out.Reset() // a batch that was not delivered comes again with its bad messages
+	}
 	for _, b := range f.work {
 		b.messages.Rewind()
 		var m wire.ProducedMessage
@@ -206,7 +209,8 @@ func (f *forwarder) prepare() (bad int) {
 }
 
 // add converts one message and appends it to the request of every target. It
-// reports false for a message that a transform filtered out.
+// reports false for a message that a transform filtered out. A target that cannot
+// take the message does not keep it from the others.
 func (f *forwarder) add(produced wire.Schema, m *wire.ProducedMessage, now uint64) (kept bool, err error) {
 	headers, err := f.headers.fromMap(m.Headers)
 	if err != nil {
@@ -226,16 +230,30 @@ func (f *forwarder) add(produced wire.Schema, m *wire.ProducedMessage, now uint6
 		message.OriginTimestamp = m.OriginTimestamp
 	}
 	for i, t := range f.targets {
-		if message.Payload, err = f.pipeline.Encode(i); err != nil {
-			return false, fmt.Errorf("%s: %w", t.name, err)
-		}
-		message.Key = t.key.of(message.Payload, result.Headers)
-		if err := t.out.Append(&message); err != nil {
-			return false, fmt.Errorf("%s: %w", t.name, err)
+		if e := f.addTo(t, i, message, result.Headers); e != nil && err == nil {
+			err = &targetError{t, e}
 		}
 	}
-	return true, nil
+	return err == nil, err
 }
+
+// addTo appends a message, which lacks its payload, to the request of one target.
+func (f *forwarder) addTo(t *target, i int, message iggy.Message, headers []wire.Header) (err error) {
+	if message.Payload, err = f.pipeline.Encode(i); err != nil {
+		return err
+	}
+	message.Key = t.key.of(message.Payload, headers)
+	return t.out.Append(&message)
+}
+
+// targetError is why a target cannot take a message.
+type targetError struct {
+	target *target
+	err    error
+}
+
+func (e *targetError) Error() string { return e.target.name + ": " + e.err.Error() }
+func (e *targetError) Unwrap() error { return e.err }
 
 // send hands the request to Iggy, waiting as long as Iggy is away. What Iggy
 // refuses for good becomes dead letters or is dropped where the configuration says
@@ -275,8 +293,12 @@ func (f *forwarder) refused(t *target, refusal *iggy.Refused) {
 
 // letter makes a dead letter of a message as the plugin produced it.
 func (f *forwarder) letter(m *wire.ProducedMessage, reason error, now uint64) {
+	meant := f.targets[0]
+	if at := (*targetError)(nil); errors.As(reason, &at) {
+		meant = at.target
+	}
 	dead := deadletter.Letter{
-		Stage: stageOf(reason), Reason: reason.Error(), Stream: f.targets[0].stream, Topic: f.targets[0].topic,
+		Stage: stageOf(reason), Reason: reason.Error(), Stream: meant.stream, Topic: meant.topic,
 		ID: m.ID, OriginTimestamp: now, Payload: m.Payload,
 	}
 	headers, err := f.headers.fromMap(m.Headers)

@@ -155,6 +155,65 @@ func TestSource_given_bad_message_when_dead_letters_are_configured_should_keep_i
 	}
 }
 
+// The first time Iggy refuses the good message for good, and the plugin gets its batch
+// back; its bad message must not wait for the repetition to become two letters.
+func TestSource_given_batch_is_given_back_when_it_comes_again_should_keep_its_bad_message_once(t *testing.T) {
+	w := newWorld(t)
+	if err := writeFile(w.path("in.blob"), jsonBlob("after", `{"id":1}`, `{"id":`)); err != nil {
+		t.Fatal(err)
+	}
+	w.broker.Inject(devbroker.Fault{Command: devbroker.SendMessages, When: devbroker.Nth(1), Action: devbroker.Answer(devbroker.StatusPayloadTooBig)})
+	w.source("in", "relay_source", "t", "on_message_error = \"dead_letter\"\n"+deadLetterTopic,
+		fmt.Sprintf("blob = %q\nresults = %q\ntimes = 2", w.path("in.blob"), w.path("in.results")))
+	w.start()
+	w.eventually("it is given back, then acknowledged", func() bool { return w.results("in") == "na" })
+	if payloads, _ := w.deadLetters("letters"); len(payloads) != 1 {
+		t.Fatalf("dead letters are %v", payloads)
+	}
+}
+
+func TestSource_given_one_of_two_streams_cannot_take_a_message_when_sent_should_bring_it_to_the_other(t *testing.T) {
+	w := newWorld(t)
+	if err := writeFile(w.path("in.blob"), jsonBlob("after", `{"n":1}`, `{"n":"text"}`, `{"n":3}`)); err != nil {
+		t.Fatal(err)
+	}
+	source := w.configure(fmt.Sprintf(`
+type = "source"
+key = "in"
+name = "in"
+enabled = true
+path = %q
+on_message_error = "dead_letter"
+%s
+[[streams]]
+stream = "s"
+topic = "numbers"
+schema = "avro"
+avro_schema_json = '{"type":"record","name":"r","fields":[{"name":"n","type":"long"}]}'
+[[streams]]
+stream = "s"
+topic = "all"
+schema = "json"
+[plugin_config]
+blob = %q
+`, w.plugin("relay_source"), deadLetterTopic, w.path("in.blob")))
+	w.start()
+	w.eventually("state is saved", func() bool { return w.savedState("in") == "after" })
+	if n := len(w.store.Messages("s", "numbers", 0)); n != 2 {
+		t.Errorf("%d messages came to the stream that cannot take all, want 2", n)
+	}
+	if n := len(w.store.Messages("s", "all", 0)); n != 3 {
+		t.Errorf("%d messages came to the other, want 3", n)
+	}
+	if n := w.metrics.Source("in").Errors.Get(); n != 1 {
+		t.Errorf("%d errors are counted, want 1", n)
+	}
+	if _, headers := w.deadLetters("letters"); len(headers) != 1 || headers[0][deadletter.HeaderTopic] != "numbers" || headers[0][deadletter.HeaderStage] != "encode" {
+		t.Errorf("dead letters have the headers %v", headers)
+	}
+	w.waitStatus(source, StatusRunning)
+}
+
 func TestSource_given_iggy_refuses_for_good_when_sent_should_do_what_on_failure_says(t *testing.T) {
 	refuse := devbroker.Fault{Command: devbroker.SendMessages, Action: func(x *devbroker.Exchange) error {
 		return devbroker.Answer(devbroker.StatusPayloadTooBig)(x)

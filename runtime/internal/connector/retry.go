@@ -175,11 +175,7 @@ func (c *consumption) giveUp(batch *iggy.Batch, call *call, refused error) {
 
 // wouldConsume tells whether the plugin gets to see a message.
 func (c *consumption) wouldConsume(m *iggy.PolledMessage) bool {
-	headers, err := c.headers.fromBlock(m.Headers)
-	if err != nil {
-		return false
-	}
-	result, err := c.pipeline.Process(m.Payload, headers)
+	result, err := c.convert(m)
 	return err == nil && !result.Filtered
 }
 

@@ -5,6 +5,7 @@
 BUILD := build
 BIN := $(BUILD)/iggy-connect-go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # The version is that of the tag, such as v0.1.0; between tags that of the next release with
 # the commit.
@@ -29,7 +30,7 @@ TAGS := grpcnotrace,codec.notmono,codec.notfastpath
 FILE ?= examples/data/sensors.ndjson
 FOR ?=
 
-.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-faults bench image dist clean
+.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-faults bench habits vulnerabilities image dist clean
 
 all: build plugins
 
@@ -51,6 +52,7 @@ lint:
 	@.ci/setup cc
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt needed: $$unformatted"; exit 1; fi
+	.ci/headers
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
@@ -68,7 +70,7 @@ test-go: build plugins
 
 # What measures time, with nothing beside it.
 test-timing: build plugins
-	TIMING=1 go test -count=1 -run 'Busy|Cost' ./tests/e2e
+	TIMING=1 go test -count=1 -run 'Busy|Cost|Throughput' ./tests/e2e
 
 # Everything breaks, for so long; the runtime watches itself for data races and can be
 # told to die between two steps of a delivery.
@@ -84,14 +86,22 @@ bench: build plugins
 bench-full: build plugins
 	go run ./bench --table full $(BENCH)
 
+# What keeps the sources in one shape, and the licences of dependencies.
+habits:
+	.ci/habits
+
+# Known vulnerabilities in what is called; asks vuln.go.dev.
+vulnerabilities:
+	go run $(GOVULNCHECK) -tags '$(TAGS)' ./...
+
 # The image apache/iggy-connect-go, by docker or ENGINE=podman.
 ENGINE ?= docker
 image:
 	$(ENGINE) build --tag apache/iggy-connect-go --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' .
 
-# A release for linux, in dist/.
+# A release for linux, in dist/; DIST=amd64 for one architecture alone.
 dist:
-	VERSION='$(VERSION)' COMMIT='$(COMMIT)' deploy/dist.sh
+	VERSION='$(VERSION)' COMMIT='$(COMMIT)' deploy/dist.sh $(DIST)
 
 clean:
 	rm -rf $(BUILD) dist

@@ -115,6 +115,7 @@ func refusalsOfARuntime(t *testing.T, s *harness.Server) (seen []string) {
 	seen = append(seen, r.mustRefuse(refusal{status: 503, code: "plugin_call_hangs", method: "POST", path: "/sinks/out/stop"}))
 	r.WriteFile("mood", "")
 	s.Broker.Kill()
+	r.mustRefuse(refusal{status: 503, code: "iggy_unreachable", method: "GET", path: "/sinks/out/offsets"})
 	return append(seen, r.mustRefuse(refusal{status: 503, code: "iggy_unreachable", method: "GET", path: "/sinks/out/dead-letters"}))
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
@@ -32,9 +33,35 @@ type streamTopic struct{ stream, topic string }
 
 // replay is a request to give letters to the plugin.
 type replay struct {
-	letters []deadletter.Letter
-	refused []error
-	done    chan struct{}
+	letters  []deadletter.Letter
+	refused  []error
+	done     chan struct{}
+	patience time.Duration // with a plugin that refuses all it is given
+
+	ctx     context.Context // of the instance
+	failing time.Time       // since when it does
+	ended   error           // why letters were not given to it
+}
+
+// over is why no more letters are given to the plugin, nil while they are.
+func (r *replay) over() error {
+	switch {
+	case r.ctx.Err() != nil:
+		return errNotRunning
+	case !r.failing.IsZero() && time.Since(r.failing) > r.patience:
+		return errRefusesAll
+	}
+	return nil
+}
+
+// called takes the outcome of a call.
+func (r *replay) called(refused error) {
+	switch {
+	case refused == nil:
+		r.failing = time.Time{}
+	case r.failing.IsZero():
+		r.failing = time.Now()
+	}
 }
 
 func newReplayer() *replayer {
@@ -69,22 +96,34 @@ func (r *replayer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case request := <-r.requests:
-			r.serve(ctx, request)
+			request.ctx = ctx
+			r.serve(request)
 			close(request.done)
 		}
 	}
 }
 
 // serve gives letters to the plugin, those that stand together in one call.
-func (r *replayer) serve(ctx context.Context, request *replay) {
+func (r *replayer) serve(request *replay) {
 	letters, refused := request.letters, request.refused
 	for len(letters) > 0 {
 		n := 1
 		for n < len(letters) && follows(&letters[n-1], &letters[n]) {
 			n++
 		}
-		r.give(ctx, letters[:n], refused[:n])
+		first := &letters[0]
+		if loop := r.topics[streamTopic{first.Stream, first.Topic}]; loop != nil && first.Partition != nil && first.Offset != nil {
+			loop.redeliver(request, letters[:n], refused[:n])
+		} else {
+			refuseAll(refused[:n], fmt.Errorf("the sink does not read its topic: stream %q, topic %q", first.Stream, first.Topic))
+		}
 		letters, refused = letters[n:], refused[n:]
+	}
+}
+
+func refuseAll(refused []error, reason error) {
+	for i := range refused {
+		refused[i] = reason
 	}
 }
 
@@ -96,67 +135,64 @@ func follows(before, after *deadletter.Letter) bool {
 		before.Offset != nil && after.Offset != nil && *before.Offset < *after.Offset
 }
 
-func (r *replayer) give(ctx context.Context, letters []deadletter.Letter, refused []error) {
-	first := &letters[0]
-	loop := r.topics[streamTopic{first.Stream, first.Topic}]
-	var err error
-	switch {
-	case ctx.Err() != nil:
-		err = errNotRunning
-	case loop == nil || first.Partition == nil || first.Offset == nil:
-		err = fmt.Errorf("the sink does not read its topic: stream %q, topic %q", first.Stream, first.Topic)
-	default:
-		loop.redeliver(ctx, letters, refused)
-		return
-	}
-	for i := range refused {
-		refused[i] = err
-	}
-}
-
 // redeliver calls the plugin with letters of one partition. Those that it refuses together
 // it gets in halves, until the bad ones stand alone.
-func (c *consumption) redeliver(ctx context.Context, letters []deadletter.Letter, refused []error) {
+func (c *consumption) redeliver(request *replay, letters []deadletter.Letter, refused []error) {
+	if err := request.over(); err != nil {
+		request.ended = err
+		refuseAll(refused, err)
+		return
+	}
 	c.calls = c.calls[:0]
 	for i := range letters {
 		polled := letters[i].Polled()
 		_, refused[i] = c.add(&polled)
 	}
-	batch := &iggy.Batch{Partition: *letters[0].Partition, CurrentOffset: *letters[len(letters)-1].Offset}
-	var failed error
-	for i := range c.calls {
-		if failed = c.hand(&c.calls[i], batch); failed != nil {
-			break
-		}
-	}
+	err := c.handLetters(request, letters)
 	switch half := len(letters) / 2; {
-	case failed == nil:
+	case err == nil:
 	case half == 0:
-		refused[0] = failed
-	case ctx.Err() != nil:
-		for i := range refused {
-			refused[i] = failed
-		}
+		refused[0] = err
 	default:
-		c.redeliver(ctx, letters[:half], refused[:half])
-		c.redeliver(ctx, letters[half:], refused[half:])
+		c.redeliver(request, letters[:half], refused[:half])
+		c.redeliver(request, letters[half:], refused[half:])
 	}
 }
 
-var errNotRunning = errors.New("the sink does not run")
+// handLetters makes the prepared calls, up to the first that is refused.
+func (c *consumption) handLetters(request *replay, letters []deadletter.Letter) error {
+	batch := &iggy.Batch{Partition: *letters[0].Partition, CurrentOffset: *letters[len(letters)-1].Offset}
+	for i := range c.calls {
+		err := c.hand(&c.calls[i], batch)
+		request.called(err)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	errNotRunning = errors.New("the sink does not run")
+	errRefusesAll = errors.New("the sink refuses every letter")
+)
 
 // Replay gives dead letters to the plugin of a running sink. It returns for each why it
-// was refused, nil when the plugin has consumed it or a transform filters it out now.
+// was refused, nil when the plugin has consumed it or a transform filters it out now. A
+// plugin that has refused everything for as long as a call may take gets no more.
 func (m *Manager) Replay(ctx context.Context, id config.ID, letters []deadletter.Letter) ([]error, error) {
 	c, err := m.find(id)
 	if err != nil {
 		return nil, err
 	}
-	request := &replay{letters: letters, refused: make([]error, len(letters)), done: make(chan struct{})}
+	request := &replay{letters: letters, refused: make([]error, len(letters)), done: make(chan struct{}), patience: m.env.StuckCallAfter}
 	if err := c.handIn(ctx, request); err != nil {
 		return nil, err
 	}
 	<-request.done // also after the end of ctx: what arrived must be known
+	if request.ended != nil {
+		return request.refused, &Error{codeConflict, fmt.Errorf("%s: %w", id, request.ended)}
+	}
 	return request.refused, nil
 }
 

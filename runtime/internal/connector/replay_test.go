@@ -168,3 +168,20 @@ func TestReplay_given_a_stop_in_the_middle_when_replayed_should_tell_what_arrive
 	}
 	w.mustArrive("out", arrived)
 }
+
+// A destination that is down must not be asked about every single letter.
+func TestReplay_given_a_sink_that_refuses_everything_when_replayed_should_give_up_after_a_while(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.forwardingSink("", "delay_us = 50000\nconsume_code = 1")
+	w.start()
+	w.waitStatus(sinkOut, StatusRunning)
+	letters := lettersOf("t", 0, numbered(0, 1000)...) // 100 s when each is tried alone
+	reasons, err := w.manager.Replay(t.Context(), sinkOut, letters)
+	if !errors.Is(err, errRefusesAll) || len(reasons) != len(letters) {
+		t.Fatalf("%d reasons, error %v", len(reasons), err)
+	}
+	if reasons[0] == nil || errors.Is(reasons[0], errRefusesAll) || !errors.Is(reasons[999], errRefusesAll) {
+		t.Errorf("the first because %v, the last because %v", reasons[0], reasons[999])
+	}
+}

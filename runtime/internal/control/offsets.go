@@ -42,6 +42,9 @@ func (c *Control) Offsets(ctx context.Context, key string) ([]api.Offset, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := c.reach(ctx); err != nil {
+		return nil, err
+	}
 	offsets := []api.Offset{}
 	for _, s := range subscriptions {
 		topic, err := c.Iggy.Topic(ctx, s.stream, s.topic)
@@ -96,6 +99,9 @@ func (c *Control) SetOffsets(ctx context.Context, key string, offsets []api.NewO
 	}
 	if info.Status != connector.StatusStopped || info.Paused {
 		return coded(api.CodeConflict, fmt.Errorf("Sink %s is %s, stop it first", key, info.Status))
+	}
+	if err := c.reach(ctx); err != nil {
+		return err
 	}
 	client := iggy.NewClient(c.IggyConfig)
 	defer client.Close(ctx)

@@ -181,6 +181,10 @@ static void free_sink(struct count_sink *sink) {
 }
 
 static int32_t ready(struct count_sink *sink, iggy_bytes json) {
+    if (!iggy_is_utf8(json)) {
+        iggy_log(IGGY_LOG_ERROR, "plugin_config is not UTF-8");
+        return IGGY_INVALID;
+    }
     sink->config = iggy_config_parse(json);
     sink->report = iggy_config_string(&sink->config, "report", NULL);
     sink->expect = (uint64_t)iggy_config_int(&sink->config, "expect", 0, INT64_MAX, 0);

@@ -310,7 +310,7 @@ func checkCloseWhileSending(t *trial) {
 	}
 	closed := make(chan int32, 1)
 	go func() { closed <- t.close(id) }()
-	const hold = 300 * time.Millisecond
+	const hold = time.Second
 	select {
 	case code := <-closed:
 		if !t.failed() {
@@ -359,7 +359,7 @@ func checkSilentAfterClose(t *trial) {
 		}
 		return invalid
 	})
-	const watch = 700 * time.Millisecond
+	const watch = 1500 * time.Millisecond
 	select {
 	case a := <-late:
 		t.fail("batch %d came after close had returned", a.ID)
@@ -434,7 +434,7 @@ func checkGeneration1(t *trial) {
 		}
 		return plugin.CodeRefused
 	})
-	const watch = 300 * time.Millisecond
+	const watch = 1500 * time.Millisecond
 	select {
 	case <-late:
 		t.fail("a batch came after close had returned")

@@ -1,0 +1,97 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/iggy-connect-go/abi/wire"
+	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
+)
+
+// wellBehaved are the plugins of this project that keep the contract, with a configuration.
+func wellBehaved(t *testing.T) map[string]*Config {
+	dir := t.TempDir()
+	sink := func(config string, args ...any) *Config {
+		return &Config{Kind: plugin.KindSink, PluginConfig: fmt.Appendf(nil, config, args...), Schema: wire.SchemaJSON}
+	}
+	source := func(config string, args ...any) *Config {
+		return &Config{Kind: plugin.KindSource, PluginConfig: fmt.Appendf(nil, config, args...)}
+	}
+	const random = `{"interval": "5ms", "messages_range": [3, 3]}`
+	const file = `{"path": %q, "batch_length": 10}`
+	const blast = `{"batch": 2, "payload": 100, "state": true}`
+	return map[string]*Config{
+		"misbehaving/libnothing_wrong_sink.so":   emptyConfig(plugin.KindSink),
+		"misbehaving/libnothing_wrong_source.so": emptyConfig(plugin.KindSource),
+		"plugins/libblast_source.so":             source(blast),
+		"plugins/libblast_source_gen1.so":        source(blast),
+		"plugins/libcount_sink.so":               nil,
+		"plugins/libcsv_sink.so":                 sink(`{"path": %q, "columns": ["iggy_offset", "name"]}`, filepath.Join(dir, "sink.csv")),
+		"plugins/libfile_sink.so":                sink(`{"path": %q}`, filepath.Join(dir, "sink.ndjson")),
+		"plugins/libfile_source.so":              source(file, numbers(t, dir)),
+		"plugins/libfile_source_gen1.so":         source(file, numbers(t, dir)),
+		"plugins/libheader_only_sink.so":         sink(`null`),
+		"plugins/libhttp_sink.so":                sink(`{"url": %q, "batch_mode": "ndjson"}`, service(t)),
+		"plugins/librandom_source.so":            source(random),
+		"plugins/librandom_source_gen1.so":       source(random),
+		"plugins/libstdout_sink.so":              sink(`{"print_payload": true}`),
+	}
+}
+
+// numbers is a file for a source.
+func numbers(t *testing.T, dir string) string {
+	t.Helper()
+	var lines strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&lines, "{\"n\":%d}\n", i)
+	}
+	path := filepath.Join(dir, "numbers.ndjson")
+	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// service takes whatever is posted.
+func service(t *testing.T) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestRun_given_a_plugin_of_this_project_should_pass_all(t *testing.T) {
+	misbehaving(t, "nothing_wrong_sink")
+	t.Parallel()
+	configs := wellBehaved(t)
+	var names []string
+	var options []Options
+	for name, config := range configs {
+		names = append(names, name)
+		options = append(options, Options{Path: filepath.Join(built, name), Config: config, Timeout: 30 * time.Second})
+	}
+	for i, report := range verifiedAll(t, options) {
+		t.Run(names[i], func(t *testing.T) {
+			if len(report.Results) == 0 {
+				t.Skip("it was not built")
+			}
+			for _, result := range report.Results {
+				if result.Status != Pass && (result.Status != Skip || configs[names[i]] != nil) {
+					t.Errorf("%s: %s: %s", result.Status, result.Check, result.Message)
+				}
+			}
+		})
+	}
+}

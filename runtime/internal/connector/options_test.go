@@ -5,7 +5,9 @@
 package connector
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
+	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 )
 
 func TestPartitionKey_given_pointer_or_header_when_looked_up_should_find_the_value(t *testing.T) {
@@ -215,9 +218,11 @@ blob = %q
 }
 
 func TestSource_given_iggy_refuses_for_good_when_sent_should_do_what_on_failure_says(t *testing.T) {
-	refuse := devbroker.Fault{Command: devbroker.SendMessages, Action: func(x *devbroker.Exchange) error {
-		return devbroker.Answer(devbroker.StatusPayloadTooBig)(x)
-	}}
+	refuse := devbroker.Fault{
+		Command: devbroker.SendMessages,
+		When:    func(_ int, r devbroker.Request) bool { return !bytes.Contains(r.Payload, []byte("letters")) },
+		Action:  devbroker.Answer(devbroker.StatusPayloadTooBig),
+	}
 	for policy, check := range map[string]func(*world, config.ID){
 		"stop": func(w *world, id config.ID) {
 			w.waitError(id, "generation 1 plugin cannot take it back")
@@ -231,6 +236,12 @@ func TestSource_given_iggy_refuses_for_good_when_sent_should_do_what_on_failure_
 				w.t.Errorf("%d messages are counted as lost, want 1", lost)
 			}
 		},
+		"dead_letter": func(w *world, id config.ID) {
+			w.eventually("state is saved", func() bool { return w.savedState("in") == "after" })
+			if payloads, _ := w.deadLetters("letters"); len(payloads) != 1 || payloads[0] != `{"id":1}` {
+				w.t.Errorf("dead letters are %v", payloads)
+			}
+		},
 	} {
 		t.Run(policy, func(t *testing.T) {
 			w := newWorld(t)
@@ -238,11 +249,114 @@ func TestSource_given_iggy_refuses_for_good_when_sent_should_do_what_on_failure_
 			if err := writeFile(w.path("in.blob"), jsonBlob("after", `{"id":1}`)); err != nil {
 				t.Fatal(err)
 			}
-			id := w.source("in", "relay_source_gen1", "t", fmt.Sprintf("on_failure = %q", policy), fmt.Sprintf("blob = %q", w.path("in.blob")))
+			id := w.source("in", "relay_source_gen1", "t", fmt.Sprintf("on_failure = %q\n%s", policy, deadLetterTopic), fmt.Sprintf("blob = %q", w.path("in.blob")))
 			w.start()
 			check(w, id)
 		})
 	}
+}
+
+// A generation 1 plugin does not have its batches any more: those behind one that Iggy
+// refuses are sent all the same, and again when the source begins at the last good state.
+func TestSource_given_iggy_refuses_a_batch_when_others_wait_behind_it_should_send_those_and_save_no_state(t *testing.T) {
+	w := newWorld(t)
+	lines := numbered(0, 10)
+	lines[3] = `{"poison":true}`
+	w.write("in.ndjson", lines...)
+	refused := w.broker.Inject(devbroker.Fault{
+		Command: devbroker.SendMessages,
+		When:    func(_ int, r devbroker.Request) bool { return bytes.Contains(r.Payload, []byte("poison")) },
+		Action: func(x *devbroker.Exchange) error {
+			if err := x.Sleep(300 * time.Millisecond); err != nil { // for the queue to fill
+				return err
+			}
+			x.Respond(devbroker.StatusPayloadTooBig, nil)
+			return nil
+		},
+	})
+	id := w.configure(fmt.Sprintf(`
+type = "source"
+key = "in"
+name = "in"
+enabled = true
+path = %q
+[[streams]]
+stream = "s"
+topic = "t"
+schema = "json"
+linger_time = "0"
+[plugin_config]
+path = %q
+schema = "json"
+batch_length = 1
+`, w.plugin("file_source_gen1"), w.path("in.ndjson")))
+	w.start()
+	counts := func() map[string]int {
+		counts := map[string]int{}
+		for _, m := range w.store.Messages("s", "t", 0) {
+			counts[string(m.Payload)]++
+		}
+		return counts
+	}
+	w.waitError(id, "generation 1 plugin cannot take it back")
+	w.eventually("what waited is sent", func() bool { return counts()[lines[4]] > 0 })
+	refused.Remove()
+	w.eventually("everything is sent", func() bool { return len(counts()) == len(lines) })
+	for i, line := range lines {
+		n := counts()[line]
+		if i < 3 && n != 1 {
+			t.Errorf("%s, in front of the refused batch, was sent %d times", line, n)
+		}
+		if i == 4 && n < 2 {
+			t.Errorf("%s, behind the refused batch, was sent %d times: state was saved with it", line, n)
+		}
+	}
+	w.waitStatus(id, StatusRunning)
+}
+
+// The plugin counts its Nacks and polls no more after the fifth in a row. It does not say
+// so; the runtime counts with it.
+func TestHandshake_given_nacks_when_the_fifth_in_a_row_is_applied_should_know_that_the_plugin_has_given_up(t *testing.T) {
+	f := newFixture(2, link{})
+	var ended []error
+	h := &handshake{
+		metrics: metrics.NewSet().Source("test"),
+		deliver: func(uint64, uint8) int32 { return 0 },
+		ended:   func(err error) { ended = append(ended, err) },
+	}
+	id := uint64(0)
+	settle := func(outcome error) {
+		id++
+		mustAnswer(t, f.deliver(id, blobOf(fmt.Sprint(id))), accepted)
+		h.settle(f.queue, mustTake(t, f.queue, id), outcome)
+	}
+	bad := errors.New("not delivered")
+	for range nacksToGiveUp - 1 {
+		settle(bad)
+	}
+	settle(nil) // an Ack begins the count anew
+	for range nacksToGiveUp - 2 {
+		settle(bad)
+	}
+	h.nacked() // a callback that was refused, or a result that came too late
+	if len(ended) > 0 {
+		t.Fatalf("ended too early: %v", ended)
+	}
+	settle(bad)
+	if len(ended) != 1 || !errors.Is(ended[0], errGaveUp) {
+		t.Errorf("ended with %v", ended)
+	}
+}
+
+func TestSource_given_plugin_that_has_given_up_when_it_does_not_say_so_should_be_started_again(t *testing.T) {
+	w := newWorld(t)
+	if err := writeFile(w.path("in.blob"), jsonBlob("after", `{`)); err != nil {
+		t.Fatal(err)
+	}
+	w.source("in", "relay_source", "t", `on_message_error = "reject_batch"`, fmt.Sprintf("blob = %q\ntimes = %d", w.path("in.blob"), nacksToGiveUp))
+	w.start()
+	w.eventually("it is started again", func() bool { return w.metrics.Source("in").Restarts.Get() > 0 })
+	w.eventually("the reason is logged", func() bool { return strings.Contains(w.logs.String(), errGaveUp.Error()) })
 }
 
 func TestPause_given_running_sink_when_paused_and_resumed_should_keep_its_membership_and_miss_nothing(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,4 +107,23 @@ func TestSave_given_state_that_hangs_when_the_source_is_cancelled_should_give_up
 	}
 	file.told <- nil
 	stop()
+}
+
+// failingFile counts what it refuses to save.
+type failingFile struct{ tries atomic.Int64 }
+
+func (f *failingFile) Save([]byte) error {
+	f.tries.Add(1)
+	return errors.New("read-only file system")
+}
+
+func TestSave_given_file_that_fails_when_the_deadline_has_passed_should_say_so_to_the_plugin_that_waits(t *testing.T) {
+	file := &failingFile{}
+	s := &saver{log: slog.New(slog.DiscardHandler), status: newStatus(), metrics: metrics.NewSet().Source("test"), file: file}
+	if err := s.save(t.Context(), nil, time.Now().Add(-time.Second)); err == nil {
+		t.Error("the failure is not reported: the plugin would get an Ack")
+	}
+	if tries, errors := file.tries.Load(), s.metrics.Errors.Get(); tries != 1 || errors != 1 {
+		t.Errorf("%d tries, %d errors, want one of each", tries, errors)
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// That each project builds and verifies is tested by .ci/new-plugins.
+// That each project builds and verifies is tested by .ci/plugins.
 
 func TestWrite_given_each_language_and_kind_should_fill_every_template(t *testing.T) {
 	used := map[string]bool{}

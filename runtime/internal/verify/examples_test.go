@@ -7,10 +7,12 @@ package verify
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,19 +21,24 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 )
 
-// wellBehaved are the plugins of this project that keep the contract, with a configuration.
-func wellBehaved(t *testing.T) map[string]*Config {
+func sink(config string, args ...any) *Config {
+	return &Config{Kind: plugin.KindSink, PluginConfig: fmt.Appendf(nil, config, args...), Schema: wire.SchemaJSON}
+}
+
+func source(config string, args ...any) *Config {
+	return &Config{Kind: plugin.KindSource, PluginConfig: fmt.Appendf(nil, config, args...)}
+}
+
+func TestRun_given_a_plugin_of_this_project_should_pass_all(t *testing.T) {
+	misbehaving(t, "nothing_wrong_sink")
+	t.Parallel()
+	const (
+		random = `{"interval": "5ms", "messages_range": [3, 3]}`
+		file   = `{"path": %q, "batch_length": 10}`
+		blast  = `{"batch": 2, "payload": 100, "state": true}`
+	)
 	dir := t.TempDir()
-	sink := func(config string, args ...any) *Config {
-		return &Config{Kind: plugin.KindSink, PluginConfig: fmt.Appendf(nil, config, args...), Schema: wire.SchemaJSON}
-	}
-	source := func(config string, args ...any) *Config {
-		return &Config{Kind: plugin.KindSource, PluginConfig: fmt.Appendf(nil, config, args...)}
-	}
-	const random = `{"interval": "5ms", "messages_range": [3, 3]}`
-	const file = `{"path": %q, "batch_length": 10}`
-	const blast = `{"batch": 2, "payload": 100, "state": true}`
-	return map[string]*Config{
+	passAll(t, built, map[string]*Config{
 		"misbehaving/libnothing_wrong_sink.so":   emptyConfig(plugin.KindSink),
 		"misbehaving/libnothing_wrong_source.so": emptyConfig(plugin.KindSource),
 		"plugins/libblast_source.so":             source(blast),
@@ -46,6 +53,28 @@ func wellBehaved(t *testing.T) map[string]*Config {
 		"plugins/librandom_source.so":            source(random),
 		"plugins/librandom_source_gen1.so":       source(random),
 		"plugins/libstdout_sink.so":              sink(`{"print_payload": true}`),
+	})
+}
+
+// passAll verifies libraries with a configuration, and those that have none without.
+func passAll(t *testing.T, dir string, configs map[string]*Config) {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(configs))
+	options := make([]Options, len(names))
+	for i, name := range names {
+		options[i] = Options{Path: filepath.Join(dir, name), Config: configs[name], Timeout: 30 * time.Second}
+	}
+	for i, report := range verifiedAll(t, options) {
+		t.Run(names[i], func(t *testing.T) {
+			if len(report.Results) == 0 {
+				t.Skip("it was not built")
+			}
+			for _, result := range report.Results {
+				if result.Status != Pass && (result.Status != Skip || configs[names[i]] != nil) {
+					t.Errorf("%s: %s: %s", result.Status, result.Check, result.Message)
+				}
+			}
+		})
 	}
 }
 
@@ -70,28 +99,4 @@ func service(t *testing.T) string {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
-}
-
-func TestRun_given_a_plugin_of_this_project_should_pass_all(t *testing.T) {
-	misbehaving(t, "nothing_wrong_sink")
-	t.Parallel()
-	configs := wellBehaved(t)
-	var names []string
-	var options []Options
-	for name, config := range configs {
-		names = append(names, name)
-		options = append(options, Options{Path: filepath.Join(built, name), Config: config, Timeout: 30 * time.Second})
-	}
-	for i, report := range verifiedAll(t, options) {
-		t.Run(names[i], func(t *testing.T) {
-			if len(report.Results) == 0 {
-				t.Skip("it was not built")
-			}
-			for _, result := range report.Results {
-				if result.Status != Pass && (result.Status != Skip || configs[names[i]] != nil) {
-					t.Errorf("%s: %s: %s", result.Status, result.Check, result.Message)
-				}
-			}
-		})
-	}
 }

@@ -88,9 +88,8 @@ struct IggyEventsSource {
 }
 
 /// A snapshot counts once the events that led to it are acknowledged.
-#[derive(Default)]
 struct Progress {
-    acknowledged: Option<Snapshot>,
+    acknowledged: Result<Option<Snapshot>, Error>,
     in_flight: Option<Snapshot>,
 }
 
@@ -103,7 +102,9 @@ impl std::fmt::Debug for IggyEventsSource {
 
 impl IggyEventsSource {
     fn new(id: u32, config: Option<Config>, state: Option<ConnectorState>) -> Self {
-        let acknowledged = state.and_then(|state| state.deserialize(NAME, id));
+        let state = state.filter(|state| !state.0.is_empty());
+        let read = |state: ConnectorState| state.deserialize(NAME, id).ok_or(Error::InvalidState);
+        let acknowledged = state.map(read).transpose();
         let progress = Mutex::new(Progress { acknowledged, in_flight: None });
         Self { id, config: config.unwrap_or_default(), client: None, progress }
     }
@@ -151,6 +152,7 @@ fn message(event: &serde_json::Value) -> ProducedMessage {
 #[async_trait]
 impl Source for IggyEventsSource {
     async fn open(&mut self) -> Result<(), Error> {
+        self.progress.lock().unwrap().acknowledged.clone()?; // a broken state is not a fresh start
         let server = self.config.server.as_deref().unwrap_or("iggy://iggy:iggy@127.0.0.1:8090");
         let failed = |error: IggyError| Error::InitError(error.to_string());
         let client = IggyClient::from_connection_string(server).map_err(failed)?;
@@ -161,7 +163,7 @@ impl Source for IggyEventsSource {
 
     async fn poll(&self) -> Result<ProducedMessages, Error> {
         let client = self.client.as_ref().ok_or(Error::InvalidState)?;
-        let old = self.progress.lock().unwrap().acknowledged.clone();
+        let old = self.progress.lock().unwrap().acknowledged.clone()?;
         loop {
             tokio::time::sleep(parse_duration(self.config.interval.as_deref(), "5s")).await;
             let new = look(client).await.map_err(|error| Error::Connection(error.to_string()))?;
@@ -180,7 +182,7 @@ impl Source for IggyEventsSource {
     async fn on_batch_result(&self, result: SourceBatchResult) -> Result<(), Error> {
         let mut progress = self.progress.lock().unwrap();
         if result == SourceBatchResult::Ack {
-            progress.acknowledged = progress.in_flight.take();
+            progress.acknowledged = Ok(progress.in_flight.take());
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ fn the_last_acknowledged_snapshot_is_the_state() {
     let snapshot = Snapshot::from([stream(1), topic("orders")]);
     let state = ConnectorState::serialize(&snapshot, NAME, 1);
     let source = IggyEventsSource::new(1, None, state);
-    assert_eq!(source.progress.lock().unwrap().acknowledged, Some(snapshot));
+    assert_eq!(source.progress.lock().unwrap().acknowledged, Ok(Some(snapshot)));
 }
 
 #[test]

@@ -82,6 +82,30 @@ static struct reader read_bytes(struct reader *reader) {
     return bytes;
 }
 
+/* The length of the character in UTF-8 that begins here, 0 when it is none. */
+static size_t character(const uint8_t *at, const uint8_t *end) {
+    uint8_t lead = at[0];
+    size_t len = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+    if (len > (size_t)(end - at)) return 0;
+    for (size_t i = 1; i < len; i++) {
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    }
+    bool overlong = (lead == 0xe0 && at[1] < 0xa0) || (lead == 0xf0 && at[1] < 0x90);
+    bool beyond = (lead == 0xed && at[1] > 0x9f) || (lead == 0xf4 && at[1] > 0x8f);
+    return overlong || beyond ? 0 : len;
+}
+
+/* What goes into the log must be text. */
+static struct reader read_text(struct reader *reader) {
+    struct reader text = read_bytes(reader);
+    for (const uint8_t *at = text.at; at < text.end;) {
+        size_t len = character(at, text.end);
+        if (len == 0) reader->failed = true;
+        at += len > 0 ? len : 1;
+    }
+    return text;
+}
+
 static void read_schema(struct reader *reader) {
     if (read_uint(reader, 32) > IGGY_SCHEMA_AVRO) reader->failed = true;
 }
@@ -104,8 +128,8 @@ struct batch {
 
 static bool read_batch(struct batch *batch, struct reader topic, struct reader metadata,
                        struct reader messages) {
-    batch->stream = read_bytes(&topic);
-    batch->topic = read_bytes(&topic);
+    batch->stream = read_text(&topic);
+    batch->topic = read_text(&topic);
     batch->partition = (uint32_t)read_uint(&metadata, 32);
     read_uint(&metadata, 64); /* current offset */
     read_schema(&metadata);

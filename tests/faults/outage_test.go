@@ -20,6 +20,8 @@ func TestOutage_given_iggy_is_away_for_long_when_it_comes_back_should_repeat_onl
 	r := newRig(t)
 	before := r.memory()
 	r.proxy.refuse()
+	while(5 * time.Second)
+	r.traffic.pause() // or ten minutes' worth of messages would have to be waited for
 	for end := time.Now().Add(outage); time.Now().Before(end); while(time.Second) {
 		for _, source := range sources {
 			var c struct {

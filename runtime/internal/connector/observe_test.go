@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/apache/iggy-connect-go/abi/wire"
+	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
 )
 
 // trickle configures a source that produces 3 to 5 messages at a time, and a sink for them.
@@ -206,6 +207,40 @@ func TestTraces_given_many_batches_when_nothing_is_wrong_should_show_examples_on
 	}
 	if n := len(exporter.GetSpans()); n != batches {
 		t.Errorf("%d spans of %d failed batches", n, batches)
+	}
+}
+
+// What is dropped for the message's own sake is counted in TestSink_given_bad_messages and
+// TestSource_given_bad_message_in_a_batch, states in TestSource_given_state_directory_vanishes,
+// what a plugin hands over in TestSource_given_garbage.
+func TestErrors_given_iggy_fails_when_asked_should_count_and_log_it(t *testing.T) {
+	first := func(c devbroker.Command, action devbroker.Action) *devbroker.Fault {
+		return &devbroker.Fault{Command: c, When: devbroker.Nth(1), Action: action}
+	}
+	for line, c := range map[string]struct {
+		kind, topic string
+		fault       *devbroker.Fault
+	}{
+		"Poll failed":                         {"sink", "t", first(devbroker.PollMessages, devbroker.Answer(devbroker.StatusOK, 7))},
+		"Sink cannot consume, it tries again": {"sink", "missing", nil},
+		"Batch was not delivered":             {"source", "t", first(devbroker.SendMessages, devbroker.Answer(devbroker.StatusPayloadTooBig))},
+	} {
+		t.Run(line, func(t *testing.T) {
+			w := newWorld(t)
+			w.store.CreateTopic("s", "t", 1)
+			if c.fault != nil {
+				w.broker.Inject(*c.fault)
+			}
+			counted := w.metrics.Sink("c").Errors
+			if c.kind == "source" {
+				counted = w.metrics.Source("c").Errors
+				w.relay("c", "relay_source", jsonBlob("x", "{}"), "")
+			} else {
+				w.sink("c", "count_sink", fmt.Sprintf("[%q]", c.topic), "", "")
+			}
+			w.start()
+			w.eventually("it is counted and logged", func() bool { return counted.Get() > 0 && strings.Contains(w.logs.String(), line) })
+		})
 	}
 }
 

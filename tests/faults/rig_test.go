@@ -55,13 +55,12 @@ const (
 
 // callTimeout is how long the runtime waits for an answer. A server must not reach it
 // without a fault; a given one serves all tests at once, from a disk.
-var callTimeout = 3 * time.Second
-
-func init() {
+var callTimeout = func() time.Duration {
 	if os.Getenv("IGGY_TEST_ADDRESS") != "" {
-		callTimeout = 12 * time.Second
+		return 12 * time.Second
 	}
-}
+	return 3 * time.Second
+}()
 
 // rig is a runtime between two files, with a server behind a proxy:
 //

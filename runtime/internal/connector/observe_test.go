@@ -231,15 +231,14 @@ func TestErrors_given_iggy_fails_when_asked_should_count_and_log_it(t *testing.T
 			if c.fault != nil {
 				w.broker.Inject(*c.fault)
 			}
-			counted := w.metrics.Sink("c").Errors
 			if c.kind == "source" {
-				counted = w.metrics.Source("c").Errors
 				w.relay("c", "relay_source", jsonBlob("x", "{}"), "")
 			} else {
 				w.sink("c", "count_sink", fmt.Sprintf("[%q]", c.topic), "", "")
 			}
 			w.start()
-			w.eventually("it is counted and logged", func() bool { return counted.Get() > 0 && strings.Contains(w.logs.String(), line) })
+			counter := fmt.Sprintf(`iggy_connector_errors_total{connector_key="c",connector_type=%q}`, c.kind)
+			w.eventually("it is counted and logged", func() bool { return w.scrape(counter) != "0" && strings.Contains(w.logs.String(), line) })
 		})
 	}
 }

@@ -44,8 +44,7 @@ type ChildOptions struct {
 	// Nil drops them; Crash keeps the last all the same.
 	OnLog func(LogRecord)
 
-	executable string // another one than this process's, for tests of hostile children
-	environ    []string
+	hostile string // makes it the hostile child of a test that is named so
 }
 
 // Limits of a child process. The zero value of each is no limit.
@@ -137,6 +136,9 @@ type answer struct {
 	text string
 }
 
+// hostileVariable makes a process of the test binary a hostile child.
+const hostileVariable = "PLUGIN_TEST_HOSTILE"
+
 const (
 	// drainTime is how long the channel of a process that died is still read: a process that
 	// the plugin left behind may hold the other end open.
@@ -212,14 +214,13 @@ func socketPair() (own *net.UnixConn, other *os.File, err error) {
 }
 
 func (c *Child) spawn(channel *os.File) error {
-	executable := c.options.executable
-	if executable == "" {
-		executable = "/proc/self/exe"
-	}
-	c.command = exec.Command(executable)
+	c.command = exec.Command("/proc/self/exe")
 	c.command.Args = []string{"iggy-plugin " + c.options.Name}
 	c.command.ExtraFiles = append([]*os.File{channel, c.calls.file, c.batches.file}, c.options.Hold...)
-	c.command.Env = append(childEnvironment(3+len(c.command.ExtraFiles)), c.options.environ...)
+	c.command.Env = childEnvironment(3 + len(c.command.ExtraFiles))
+	if c.options.hostile != "" {
+		c.command.Env = append(os.Environ(), hostileVariable+"="+c.options.hostile)
+	}
 	if !c.options.Quiet {
 		c.command.Stdout, c.command.Stderr = os.Stdout, os.Stderr
 	}

@@ -66,6 +66,17 @@ func (o override) apply(document *Table) Finding {
 	}
 }
 
+// blame names the variable where there is something wrong with what it set.
+func blame(findings []Finding, overrides []override) {
+	for i := range findings {
+		for _, o := range overrides {
+			if f := &findings[i]; f.Line == 0 && f.Key == keyOfPath(o.path) {
+				f.Message += "; it is set by " + o.variable
+			}
+		}
+	}
+}
+
 // keyOfPath writes a path the way findings name keys.
 func keyOfPath(path []string) string {
 	key := ""

@@ -79,6 +79,14 @@ func TestGivenAVariableWithABadValueThenTheConnectorFails(t *testing.T) {
 		if err := c.Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", variable, err, want)
 		}
+		name, _, _ := strings.Cut(variable, "=")
+		missing := strings.Contains(want, "missing") // that is, not set
+		if blamed := strings.Contains(c.Err().Error(), "; it is set by IGGY_CONNECTORS_SINK_OUT_"+name); blamed == missing {
+			t.Errorf("%s: got %v", variable, c.Err())
+		}
+	}
+	if _, err := loadRuntime(t, "", "IGGY_CONNECTORS_LOGGING_FORMAT=JSON"); err == nil || !strings.HasSuffix(err.Error(), "is none of text, json; it is set by IGGY_CONNECTORS_LOGGING_FORMAT") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -55,6 +55,7 @@ func LoadRuntime(path string, environ Environment) (Loaded, error) {
 	}
 	b := binder{file: loaded.File}
 	b.bindStruct(document, runtimeFields, &loaded.Runtime)
+	blame(b.findings, overrides)
 	loaded.Findings = append(loaded.Findings, b.findings...)
 	if err := Errors(loaded.Findings); err != nil {
 		return loaded, err
@@ -136,6 +137,8 @@ type Connector struct {
 	Sink     *Sink
 	Source   *Source
 	Findings []Finding
+
+	overrides []override // that Document includes
 }
 
 // Err is why the configuration cannot be used, nil if it can.
@@ -266,7 +269,8 @@ func (c *Connector) Override(overrides Overrides) {
 	if c.Document == nil {
 		return
 	}
-	for _, o := range overrides.byID[c.ID] {
+	c.overrides = overrides.byID[c.ID]
+	for _, o := range c.overrides {
 		finding := o.apply(c.Document)
 		finding.File = c.File
 		c.Findings = append(c.Findings, finding)
@@ -298,6 +302,7 @@ func (c *Connector) Bind(environ Environment) {
 		kind, _ := c.Document.Get("type")
 		b.add(Error, kind.Line, "type", "missing or neither sink nor source")
 	}
+	blame(b.findings, c.overrides)
 	c.Findings = append(c.Findings, b.findings...)
 	if c.Err() != nil {
 		return

@@ -30,7 +30,7 @@ TAGS := grpcnotrace,codec.notmono,codec.notfastpath
 FILE ?= examples/data/sensors.ndjson
 FOR ?=
 
-.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-faults bench habits vulnerabilities image dist clean
+.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-isolation test-faults bench habits vulnerabilities image dist clean
 
 all: build plugins
 
@@ -67,6 +67,10 @@ test-c:
 test-go: build plugins
 	@.ci/setup curl
 	go test -race -timeout 15m ./...
+
+# What runs whole connectors, with every plugin in a process of its own.
+test-isolation: build plugins
+	ISOLATION=process go test -race -count=1 -timeout 15m ./runtime/internal/connector ./tests/e2e
 
 # What measures time, with nothing beside it.
 test-timing: build plugins

@@ -313,18 +313,27 @@ func (r *Runtime) WriteFile(name, content string) {
 	}
 }
 
+// isolation is a line of a connector's file: ISOLATION in the environment has every
+// plugin run so.
+func isolation() string {
+	if mode := os.Getenv("ISOLATION"); mode != "" {
+		return fmt.Sprintf("isolation = %q\n", mode)
+	}
+	return ""
+}
+
 // Source adds a source; its plugin_config is given as TOML.
 func (r *Runtime) Source(key, path, topic, pluginConfig string) {
 	r.WriteFile("connectors/"+key+"_source.toml", fmt.Sprintf(
-		"enabled = true\nname = %q\npath = %q\n[[streams]]\nstream = %q\ntopic = %q\nschema = \"json\"\n[plugin_config]\n%s\n",
-		key, path, r.Server.Stream, topic, pluginConfig))
+		"enabled = true\nname = %q\npath = %q\n%s[[streams]]\nstream = %q\ntopic = %q\nschema = \"json\"\n[plugin_config]\n%s\n",
+		key, path, isolation(), r.Server.Stream, topic, pluginConfig))
 }
 
 // Sink adds a sink. Its group is the test's own: other tests may share the server.
 func (r *Runtime) Sink(key, path, topic, pluginConfig string) {
 	r.WriteFile("connectors/"+key+"_sink.toml", fmt.Sprintf(
-		"enabled = true\nname = %q\npath = %q\n[[streams]]\nstream = %q\ntopics = [%q]\nschema = \"json\"\n[plugin_config]\n%s\n",
-		key, path, r.Server.Stream, topic, pluginConfig))
+		"enabled = true\nname = %q\npath = %q\n%s[[streams]]\nstream = %q\ntopics = [%q]\nschema = \"json\"\n[plugin_config]\n%s\n",
+		key, path, isolation(), r.Server.Stream, topic, pluginConfig))
 }
 
 // Start runs the command and waits for its HTTP API.

@@ -172,16 +172,17 @@ func (c *conn) existingTopic(ctx context.Context, stream, topic iggcon.Identifie
 	return nil, ErrTopicNotFound
 }
 
-// ensureMember joins the group, creating it when it does not exist. Joining again is harmless.
-func (c *conn) ensureMember(ctx context.Context, stream, topic, group iggcon.Identifier, groupName string) error {
+// ensureMember joins the group, creating it when it does not exist, and tells whether it did not. Joining again is
+// harmless.
+func (c *conn) ensureMember(ctx context.Context, stream, topic, group iggcon.Identifier, groupName string) (isNew bool, err error) {
 	found, err := c.group(ctx, stream, topic, group)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if found == nil {
 		if err := unless(c.createGroup(ctx, stream, topic, groupName), statusGroupNameExists); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return c.joinGroup(ctx, stream, topic, group)
+	return found == nil, c.joinGroup(ctx, stream, topic, group)
 }

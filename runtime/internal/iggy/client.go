@@ -206,7 +206,10 @@ func (c *Client) JoinGroup(ctx context.Context, stream, topic, group string) err
 	if err != nil {
 		return err
 	}
-	return c.do(ctx, func(conn *conn) error { return conn.ensureMember(ctx, ids[0], ids[1], ids[2], group) })
+	return c.do(ctx, func(conn *conn) error {
+		_, err := conn.ensureMember(ctx, ids[0], ids[1], ids[2], group)
+		return err
+	})
 }
 
 // LeaveGroup ends the membership.

@@ -58,14 +58,15 @@ type Consumer struct {
 	member               iggcon.Consumer
 	target               []byte                              // what polls and stores have in common: member, stream, topic
 	joined               atomic.Pointer[iggcon.TopicDetails] // the topic as the present membership found it
+	newGroup             atomic.Bool                         // the group was missing at a join since rejoined
 
 	mode      mode
 	conn      *conn // the present connection, once attached
 	stores    []storing
 	count     uint32 // of the next poll
 	positions map[uint32]*position
-	created   uint64 // creation time of the topic that positions speak of
-	failures  int    // of polls in a row
+	seen      *iggcon.TopicDetails // the topic that positions speak of
+	failures  int                  // of polls in a row
 	pause     backoff
 	timer     *time.Timer
 	frames    []byte // reused
@@ -124,8 +125,12 @@ func (c *Consumer) prepare(ctx context.Context, conn *conn) error {
 	if err != nil {
 		return fmt.Errorf("stream %q, topic %q: %w", c.opts.Stream, c.opts.Topic, err)
 	}
-	if err := conn.ensureMember(ctx, c.stream, c.topic, c.group, c.opts.Group); err != nil {
+	isNew, err := conn.ensureMember(ctx, c.stream, c.topic, c.group, c.opts.Group)
+	if err != nil {
 		return fmt.Errorf("join group %q: %w", c.opts.Group, err)
+	}
+	if isNew {
+		c.newGroup.Store(true)
 	}
 	c.joined.Store(topic)
 	return nil
@@ -164,7 +169,7 @@ func (c *Consumer) rejoined() {
 		p.met = false
 	}
 	c.mode.rejoined()
-	c.adopt(c.joined.Load())
+	c.adopt(c.joined.Load(), c.newGroup.Swap(false))
 }
 
 // detach drops what is on its way on the connection so far.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	iggcon "github.com/apache/iggy/foreign/go/contracts"
+
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
 )
 
@@ -692,4 +694,35 @@ func TestMovedPartitionIsReadOnFromTheStoredOffset(t *testing.T) {
 			wantError(t, <-done, context.Canceled)
 		}
 	})
+}
+
+// A server that is restarted may give a topic another creation time. What was consumed must not come again for it.
+func TestTopicIsAnotherOneOnlyWhenItWasCreatedAnew(t *testing.T) {
+	t.Parallel()
+	const created = 1_795_972_809_322_817 // as a server gave it
+	for name, c := range map[string]struct {
+		id       uint32
+		later    time.Duration
+		newGroup bool
+		forgets  bool
+	}{
+		"the same":                       {},
+		"the same, its group was gone":   {newGroup: true},
+		"after a restart of the server":  {later: 16 * time.Millisecond},
+		"created anew at once":           {later: 16 * time.Millisecond, newGroup: true, forgets: true},
+		"created anew, others are there": {later: time.Minute, forgets: true},
+		"another id":                     {id: 1, forgets: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			consumer := NewConsumer(testConfig("127.0.0.1:1"), ConsumerOptions{Stream: "s", Topic: "t", Group: "g", StartFrom: StartLast()})
+			topic := func(id uint32, created uint64) *iggcon.TopicDetails {
+				return &iggcon.TopicDetails{Topic: iggcon.Topic{Id: id, CreatedAt: created}}
+			}
+			consumer.adopt(topic(0, created), true)
+			consumer.position(2).done, consumer.position(2).valid = 7, true
+			consumer.adopt(topic(c.id, created+uint64(c.later.Microseconds())), c.newGroup)
+			want(t, consumer.position(2).valid, !c.forgets)
+			want(t, consumer.opts.StartFrom.oldest(), c.forgets)
+		})
+	}
 }

@@ -153,7 +153,7 @@ func (c *Consumer) partitionRecord(ctx context.Context, partition uint32) (iggco
 	if err != nil {
 		return iggcon.PartitionContract{}, err
 	}
-	c.adopt(topic)
+	c.adopt(topic, false)
 	for _, p := range topic.Partitions {
 		if p.Id == partition {
 			return p, nil
@@ -163,19 +163,34 @@ func (c *Consumer) partitionRecord(ctx context.Context, partition uint32) (iggco
 }
 
 // adopt forgets all positions when the topic is not the one they were made in.
-func (c *Consumer) adopt(topic *iggcon.TopicDetails) {
-	if topic.CreatedAt == c.created {
+func (c *Consumer) adopt(topic *iggcon.TopicDetails, newGroup bool) {
+	first := c.seen == nil
+	if !first && !createdAnew(c.seen, topic, newGroup) {
 		return
 	}
-	if c.created != 0 {
+	c.seen = topic
+	if !first {
 		c.session.log.Warn("the topic was created anew, reading it from its beginning", "stream", c.opts.Stream, "topic", c.opts.Topic)
 		c.opts.StartFrom = StartFirst()
 	}
-	c.created = topic.CreatedAt
 	for _, p := range c.positions {
 		*p = position{}
 	}
 	c.learn(int(topic.Size), int(topic.MessagesCount))
+}
+
+// sameCreation is how far the creation times of one topic may lie apart: a 0.8.0 server gives it another one, some
+// milliseconds later, when it is restarted for the first time.
+const sameCreation = 10 * time.Second
+
+// createdAnew tells whether a topic is another one of the same name. One whose creation times are close is if its
+// groups went with it.
+func createdAnew(before, now *iggcon.TopicDetails, newGroup bool) bool {
+	if before.Id != now.Id {
+		return true
+	}
+	apart := max(before.CreatedAt, now.CreatedAt) - min(before.CreatedAt, now.CreatedAt)
+	return apart > 0 && (newGroup || apart > uint64(sameCreation.Microseconds()))
 }
 
 // void tells whether last, the offset up to which we stand, lies above the end of its partition, which is what a purge
@@ -195,9 +210,9 @@ func (c *Consumer) void(ctx context.Context, b *Batch, p *position, last uint64)
 			return false, err
 		}
 	}
-	created := c.created
+	seen := c.seen
 	record, err := c.partitionRecord(ctx, b.Partition)
-	if err != nil || c.created != created || record.CurrentOffset >= last {
+	if err != nil || c.seen != seen || record.CurrentOffset >= last {
 		return false, err
 	}
 	if err := c.deleteVoidOffset(ctx, b.Partition); err != nil {

@@ -182,8 +182,7 @@ mod tests {
     #[test]
     fn a_broken_state_is_refused_and_an_empty_one_a_fresh_start() {
         for (state, wanted) in [(vec![0xc1], Some(FAILED)), (vec![], None)] {
-            let opened =
-                MockSource::open(RandomSource::new, CONFIG, Some(&ConnectorState(state)));
+            let opened = MockSource::open(RandomSource::new, CONFIG, Some(&ConnectorState(state)));
             assert_eq!(opened.err(), wanted);
         }
     }

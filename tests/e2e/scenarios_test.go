@@ -306,8 +306,8 @@ func TestHTTPProvider_given_a_service_that_does_not_help_when_started_should_end
 		asked    int64
 		want     string
 	}{
-		"refused":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you", 403) }, retry, 1, "HTTP request failed: HTTP 403 Forbidden - who are you"},
-		"broken":        {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "sorry", 500) }, retry, 3, "HTTP request failed: HTTP 500 Internal Server Error - sorry"},
+		"refused":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you", http.StatusForbidden) }, retry, 1, "HTTP request failed: HTTP 403 Forbidden - who are you"},
+		"broken":        {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "sorry", http.StatusInternalServerError) }, retry, 3, "HTTP request failed: HTTP 500 Internal Server Error - sorry"},
 		"silent":        {func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }, retry, 3, "HTTP request failed: "},
 		"no JSON":       {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, retry, 1, "HTTP request failed: "},
 		"an error":      {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":{"why":"full moon"}}`) }, retry + "[connectors.response]\nerror_path = \"error.why\"\n", 1, "API returned error: full moon"},

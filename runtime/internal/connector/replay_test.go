@@ -49,12 +49,19 @@ func (w *world) forwardingSink(extra, pluginConfig string) config.ID {
 	return w.reliableSink(extra, fmt.Sprintf("inner = %q\npath = %q\n%s", w.plugin("file_sink"), w.path("out"), pluginConfig))
 }
 
-func TestReplay_given_letters_when_given_to_the_sink_should_arrive_with_their_origin_through_its_transforms(t *testing.T) {
+// newReplayWorld is a world in which a forwarding sink runs.
+func newReplayWorld(t *testing.T, extra, pluginConfig string) *world {
+	t.Helper()
 	w := newWorld(t)
 	w.store.CreateTopic("s", "t", 1)
-	w.forwardingSink("[transforms.add_fields]\nenabled = true\nfields = [{ key = \"seen\", value.static = true }]\n", "")
+	w.forwardingSink(extra, pluginConfig)
 	w.start()
 	w.waitStatus(sinkOut, StatusRunning)
+	return w
+}
+
+func TestReplay_given_letters_when_given_to_the_sink_should_arrive_with_their_origin_through_its_transforms(t *testing.T) {
+	w := newReplayWorld(t, "[transforms.add_fields]\nenabled = true\nfields = [{ key = \"seen\", value.static = true }]\n", "")
 	letters := append(lettersOf("t", 7, `{"id":0}`, `{"id":1}`), lettersOf("t", 8, `{"id":2}`)...)
 	if refused := w.replayed(letters...); refused != nil {
 		t.Fatalf("refused %v", refused)
@@ -69,11 +76,7 @@ func TestReplay_given_letters_when_given_to_the_sink_should_arrive_with_their_or
 }
 
 func TestReplay_given_some_that_the_sink_still_refuses_when_replayed_should_name_only_those(t *testing.T) {
-	w := newWorld(t)
-	w.store.CreateTopic("s", "t", 1)
-	w.forwardingSink("", `refuse = "poison"`)
-	w.start()
-	w.waitStatus(sinkOut, StatusRunning)
+	w := newReplayWorld(t, "", `refuse = "poison"`)
 	refused := w.replayed(append(
 		lettersOf("t", 0, `{"id":0}`, `{"poison":1}`, `{"id":2}`, `no json`, `{"id":4}`, `{"poison":5}`),
 		lettersOf("elsewhere", 0, `{"id":6}`)...)...)
@@ -98,11 +101,7 @@ func TestReplay_given_a_sink_at_work_when_replayed_should_deliver_both(t *testin
 }
 
 func TestReplay_given_a_sink_that_does_not_run_when_replayed_should_refuse_and_take_it_once_it_runs(t *testing.T) {
-	w := newWorld(t)
-	w.store.CreateTopic("s", "t", 1)
-	w.forwardingSink("", "")
-	w.start()
-	w.waitStatus(sinkOut, StatusRunning)
+	w := newReplayWorld(t, "", "")
 	letters := lettersOf("t", 0, `{"id":0}`)
 	mustConflict := func() {
 		t.Helper()
@@ -137,11 +136,7 @@ func TestReplay_given_a_sink_that_does_not_run_when_replayed_should_refuse_and_t
 // Close comes after the last call (delivery rule 5), and a stop does not wait for letters
 // that the plugin has not been given yet.
 func TestReplay_given_a_stop_in_the_middle_when_replayed_should_tell_what_arrived(t *testing.T) {
-	w := newWorld(t)
-	w.store.CreateTopic("s", "t", 1)
-	w.forwardingSink("", "delay_us = 20000")
-	w.start()
-	w.waitStatus(sinkOut, StatusRunning)
+	w := newReplayWorld(t, "", "delay_us = 20000")
 	var letters []deadletter.Letter
 	for i := range 1000 { // a partition each: a call each, 20 s in all
 		letters = append(letters, lettersOf("t", uint32(i), fmt.Sprintf(`{"id":%d}`, i))...)
@@ -171,11 +166,7 @@ func TestReplay_given_a_stop_in_the_middle_when_replayed_should_tell_what_arrive
 
 // A destination that is down must not be asked about every single letter.
 func TestReplay_given_a_sink_that_refuses_everything_when_replayed_should_give_up_after_a_while(t *testing.T) {
-	w := newWorld(t)
-	w.store.CreateTopic("s", "t", 1)
-	w.forwardingSink("", "delay_us = 50000\nconsume_code = 1")
-	w.start()
-	w.waitStatus(sinkOut, StatusRunning)
+	w := newReplayWorld(t, "", "delay_us = 50000\nconsume_code = 1")
 	letters := lettersOf("t", 0, numbered(0, 1000)...) // 100 s when each is tried alone
 	reasons, err := w.manager.Replay(t.Context(), sinkOut, letters)
 	if !errors.Is(err, errRefusesAll) || len(reasons) != len(letters) {

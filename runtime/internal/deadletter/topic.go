@@ -135,31 +135,41 @@ func (t *Topic) each(ctx context.Context, f *Filter, counts *Counts, visit func(
 		if partition.MessagesCount == 0 {
 			continue
 		}
-		var done done
-		if err := t.read(ctx, partition, func(m *iggy.PolledMessage) {
-			if isReceipt(m) {
-				done.add(m)
-			}
-		}, func() error { return nil }); err != nil {
-			return err
-		}
-		done.settle()
-		var letters []Letter
-		if err := t.read(ctx, partition, func(m *iggy.PolledMessage) {
-			if !done.has(m.Offset) && !isReceipt(m) {
-				letters = counts.choose(letters, f, partition.Id, m)
-			}
-		}, func() error {
-			defer func() { letters = letters[:0] }()
-			if len(letters) == 0 {
-				return nil
-			}
-			return visit(partition.Id, letters)
-		}); err != nil {
+		if err := t.eachOf(ctx, partition, f, counts, visit); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// eachOf reads a partition twice: receipts lie behind the letters that they speak of.
+func (t *Topic) eachOf(ctx context.Context, p iggcon.PartitionContract, f *Filter, counts *Counts, visit func(partition uint32, letters []Letter) error) error {
+	var done done
+	err := t.read(ctx, p, func(messages []iggy.PolledMessage) error {
+		for i := range messages {
+			if isReceipt(&messages[i]) {
+				done.add(&messages[i])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	done.settle()
+	var letters []Letter
+	return t.read(ctx, p, func(messages []iggy.PolledMessage) error {
+		letters = letters[:0]
+		for i := range messages {
+			if m := &messages[i]; !done.has(m.Offset) && !isReceipt(m) {
+				letters = counts.choose(letters, f, p.Id, m)
+			}
+		}
+		if len(letters) == 0 {
+			return nil
+		}
+		return visit(p.Id, letters)
+	})
 }
 
 // choose appends a message to the letters when the filter chooses it, and counts it.
@@ -177,11 +187,12 @@ func (c *Counts) choose(letters []Letter, f *Filter, partition uint32, m *iggy.P
 	return letters
 }
 
-// read visits the messages that a partition holds now. Those of one answer are valid
-// until the end of the answer was told.
-func (t *Topic) read(ctx context.Context, p iggcon.PartitionContract, message func(*iggy.PolledMessage), end func() error) error {
+// read visits the messages that a partition holds now, an answer of Iggy at a time. They
+// are valid during the call.
+func (t *Topic) read(ctx context.Context, p iggcon.PartitionContract, visit func([]iggy.PolledMessage) error) error {
 	count := uint32(max(1, min(chunk, answerSize/max(1, p.SizeBytes/p.MessagesCount))))
 	next := p.CurrentOffset + 1 - min(p.MessagesCount, p.CurrentOffset+1)
+	var messages []iggy.PolledMessage
 	for next <= p.CurrentOffset {
 		batch, err := t.client.Peek(ctx, t.stream, t.name, p.Id, next, count)
 		if errors.Is(err, iggy.ErrBodyTooBig) && count > 1 {
@@ -192,13 +203,11 @@ func (t *Topic) read(ctx context.Context, p iggcon.PartitionContract, message fu
 			return err
 		}
 		next = batch.LastOffset() + 1
-		var m iggy.PolledMessage
-		for batch.Next(&m) {
-			if m.Offset <= p.CurrentOffset {
-				message(&m)
-			}
+		messages = messages[:0]
+		for m := (iggy.PolledMessage{}); batch.Next(&m) && m.Offset <= p.CurrentOffset; {
+			messages = append(messages, m)
 		}
-		err = end()
+		err = visit(messages)
 		batch.Release()
 		if err != nil {
 			return err

@@ -10,9 +10,11 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 
@@ -105,6 +107,21 @@ func TestFlatBufferEncodingNamesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+// bounded fails the test when the work takes more memory or time than a hostile message may.
+func bounded(t *testing.T, name string, work func()) {
+	t.Helper()
+	const memory, patience = 64 << 20, time.Minute
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	work()
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > memory || took > patience {
+		t.Errorf("%s: took %v and allocated %d bytes", name, took, allocated)
+	}
+}
+
 func nested(open, middle, shut string, depth int) string {
 	return strings.Repeat(open, depth) + middle + strings.Repeat(shut, depth)
 }
@@ -169,12 +186,51 @@ func TestHostileFlatBufferIsAnError(t *testing.T) {
 		"child before the buffer":    item(8, 8, u32(0, 1, math.MaxUint32)...),
 		"children that are the item": item(8, 8, u32(0, 1, math.MaxUint32-19)...), // 20 back, by wrapping
 	} {
-		if got, err := s.print(nil, buffer); err == nil {
-			t.Errorf("%s: %s", name, got)
-		}
+		bounded(t, name, func() {
+			if got, err := s.print(nil, buffer); err == nil {
+				t.Errorf("%s: %s", name, got)
+			}
+		})
 	}
 	if got, err := s.print(nil, item(8, 8, u32(0, 0)...)); err != nil || string(got) != `{"name":"","children":[]}` {
 		t.Errorf("the frame of these buffers is %s, %v", got, err)
+	}
+}
+
+// Given JSON that is nested 100000 deep, when a stream of any schema is to take it, then it does
+// or that is an error of the message, soon and in bounded memory.
+func TestDeeplyNestedJSONIsBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		config Config
+		open   string
+	}{
+		"proto":       {Config{Schema: wire.SchemaProto, ProtoSchemaPath: "testdata/everything.proto", ProtoIncludePaths: []string{"testdata"}, ProtoMessageType: "everything.v1.Everything"}, `{"child":`},
+		"struct":      {Config{Schema: wire.SchemaProto, ProtoSchemaPath: "testdata/everything.proto", ProtoIncludePaths: []string{"testdata"}, ProtoMessageType: "everything.v1.Everything"}, `{"struct":`},
+		"avro":        {Config{Schema: wire.SchemaAvro, AvroSchemaJSON: `{"type":"record","name":"L","fields":[{"name":"next","type":["null","L"]}]}`}, `{"next":`},
+		"flat_buffer": {Config{Schema: wire.SchemaFlatBuffer, FlatBufferSchemaPath: "testdata/inventory.bfbs"}, `{"tag":`},
+	} {
+		codec, err := NewCodec(c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := nested(c.open, "{}", "}", 100_000)
+		bounded(t, name, func() {
+			if got, err := codec.Encode(NewMessage(wire.SchemaJSON, []byte(text), nil)); err == nil {
+				t.Errorf("%s: %d bytes", name, len(got))
+			}
+		})
+	}
+	for _, s := range []wire.Schema{wire.SchemaJSON, wire.SchemaText} {
+		codec, err := NewCodec(Config{Schema: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := nested("[", "", "]", 100_000)
+		bounded(t, s.String(), func() {
+			if got, err := codec.Encode(NewMessage(wire.SchemaJSON, []byte(text), nil)); err != nil || len(got) < len(text) {
+				t.Errorf("%s: %d bytes, %v", s, len(got), err)
+			}
+		})
 	}
 }
 
@@ -182,9 +238,12 @@ func TestHostileFlatBufferIsAnError(t *testing.T) {
 // decoded, then memory and time stay bounded.
 func TestSharedPartsDoNotGrowWithoutBound(t *testing.T) {
 	s := inventory(t)
-	if _, err := s.print(nil, sharedBuffer(s, 30, 8)); err != errFlatSize {
-		t.Fatalf("got %v, want %v", err, errFlatSize)
-	}
+	buffer := sharedBuffer(s, 30, 8)
+	bounded(t, "shared parts", func() {
+		if _, err := s.print(nil, buffer); err != errFlatSize {
+			t.Fatalf("got %v, want %v", err, errFlatSize)
+		}
+	})
 }
 
 // sharedBuffer returns items of the given depth, each of which has the one below as its

@@ -8,7 +8,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/apache/iggy/foreign/go/client/tcp"
 
@@ -19,10 +21,6 @@ import (
 // default and with the settings that docs/delivery.md names. IGGY_TEST_SERVER is the path
 // of a server that they may start and kill.
 func TestServer_given_kill_9_of_the_server_when_it_saves_at_once_should_have_lost_nothing_confirmed(t *testing.T) {
-	saveAtOnce := []string{
-		"IGGY_SYSTEM_PARTITION_MESSAGES_REQUIRED_TO_SAVE=1",
-		"IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC=true",
-	}
 	if lost := confirmedAndLost(t, saveAtOnce); lost != 0 {
 		t.Errorf("%d messages are lost", lost)
 	}
@@ -34,6 +32,34 @@ func TestServer_given_kill_9_of_the_server_when_it_saves_by_default_should_have_
 	if lost == 0 || lost >= 1024 {
 		t.Errorf("%d messages are lost: the document says something else", lost)
 	}
+}
+
+// The server itself goes and comes back, with its store, while messages flow.
+func TestServer_given_a_server_that_restarts_when_messages_flow_should_lose_nothing_and_repeat_one_batch_a_restart(t *testing.T) {
+	for name, end := range map[string]func(*realServer){"asked to end": (*realServer).terminate, "killed": (*realServer).kill} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newRealServer(t, saveAtOnce)
+			s.start(t)
+			s.CreateTopic(t, topic, partitions)
+			r := newIdleRig(t, &s.Server)
+			r.flow()
+			for range 3 {
+				while(500 * time.Millisecond)
+				end(s)
+				s.start(t)
+				r.ledger.client = s.Client(t)
+				r.settle(allowance{faults: 1})
+			}
+			r.waitRunning()
+		})
+	}
+}
+
+// saveAtOnce makes a server confirm what is on its disk.
+var saveAtOnce = []string{
+	"IGGY_SYSTEM_PARTITION_MESSAGES_REQUIRED_TO_SAVE=1",
+	"IGGY_SYSTEM_PARTITION_ENFORCE_FSYNC=true",
 }
 
 // confirmedAndLost kills a server behind 500 confirmed messages, starts it again and
@@ -97,6 +123,12 @@ func (s *realServer) start(t *testing.T) {
 		_, err = c.LoginUser("iggy", "iggy")
 		return err == nil
 	})
+}
+
+// terminate asks the server to end.
+func (s *realServer) terminate() {
+	_ = s.process.Process.Signal(syscall.SIGTERM)
+	_ = s.process.Wait()
 }
 
 func (s *realServer) kill() {

@@ -370,6 +370,11 @@ func TestHTTPProvider_given_bare_or_wrapped_answers_when_configured_should_run_a
 				}
 			}
 			r.mustCall(404, "GET", "/sources/random/configs/7", "")
+			if got, want := r.mustCall(200, "GET", "/sinks/stdout/configs", ""), fmt.Sprintf(`[{"key":"stdout","enabled":true,"version":0,"name":"Stdout sink","path":%q,"transforms":null,`+
+				`"streams":[{"stream":%q,"topics":["t"],"schema":"json","avro_schema_json":null,"avro_schema_path":null,"batch_length":100,"poll_interval":"5ms","consumer_group":null}],`+
+				`"plugin_config_format":null,"plugin_config":null,"verbose":false,"benchmark":false,"active":true}]`, harness.Library(t, "stdout_sink"), s.Stream); got != want {
+				t.Errorf("the versions of the sink are\n%s, want\n%s", got, want)
+			}
 		})
 	}
 }

@@ -144,6 +144,28 @@ func TestState_given_a_directory_that_vanishes_when_it_returns_should_advance_wi
 	})
 }
 
+func TestState_given_no_directory_when_a_source_starts_should_be_an_error_of_that_source_alone(t *testing.T) {
+	t.Parallel()
+	r := newLineRuntime(t)
+	r.Sink("copy", harness.Library(t, "file_sink"), "t", fmt.Sprintf("path = %q", r.Path("copy")))
+	r.Start()
+	r.WaitStatus("source", "lines", "running")
+	if err := os.Rename(r.Path("state"), r.Path("away")); err != nil {
+		t.Fatal(err)
+	}
+	r.call("POST", "/sources/lines/restart", "")
+	r.WaitStatus("source", "lines", "error")
+	var c connector
+	if r.Get("/sources/lines", &c); c.LastError == nil || !strings.Contains(c.LastError.Message, "Failed to load source state") {
+		t.Errorf("the last error is %+v", c.LastError)
+	}
+	r.WaitStatus("sink", "copy", "running")
+	if err := os.Rename(r.Path("away"), r.Path("state")); err != nil {
+		t.Fatal(err)
+	}
+	r.WaitStatus("source", "lines", "running")
+}
+
 func TestCreate_given_fifty_at_once_when_made_should_give_each_a_version_of_its_own(t *testing.T) {
 	t.Parallel()
 	r := newLineRuntime(t)

@@ -61,6 +61,9 @@ type connector struct {
 	status  *status
 	metrics *metrics.Connector
 	prepare func(context.Context) (plan, error) // reads the active configuration anew
+	// fresh was read a moment ago, for the first start: to read one configuration means to
+	// read the whole directory, and all connectors start at once.
+	fresh atomic.Pointer[config.Connector]
 
 	info     atomic.Pointer[Info]
 	instance atomic.Pointer[instance]

@@ -64,7 +64,7 @@ func (m *Manager) Restart(ctx context.Context, id config.ID) error {
 // replace puts an instance of the active configuration in the place of the
 // present one. The guard is held.
 func (m *Manager) replace(ctx context.Context, c *connector, id config.ID) error {
-	p, err := m.plan(ctx, id)
+	p, err := m.plan(ctx, c)
 	if err != nil {
 		return invalid(err)
 	}

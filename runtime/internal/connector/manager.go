@@ -89,6 +89,7 @@ func (m *Manager) startNew(configured *config.Connector) {
 		m.env.Logger.Warn(fmt.Sprintf("%s: %s is disabled (%s)", title(configured.Kind), common.Name, configured.Key))
 		return
 	}
+	added.fresh.Store(configured)
 	added.start(nil)
 }
 
@@ -108,8 +109,8 @@ func (m *Manager) add(configured *config.Connector) *connector {
 		log:     m.env.Logger.With("connector_key", id.Key, "connector_type", string(id.Kind)),
 		status:  newStatus(),
 		closing: &m.closing,
-		prepare: func(ctx context.Context) (plan, error) { return m.plan(ctx, id) },
 	}
+	c.prepare = func(ctx context.Context) (plan, error) { return m.plan(ctx, c) }
 	if id.Kind == config.KindSource {
 		c.metrics = m.env.Metrics.Source(id.Key)
 	} else {
@@ -125,15 +126,16 @@ func (m *Manager) add(configured *config.Connector) *connector {
 }
 
 // plan reads the active configuration of a connector and builds what it describes.
-func (m *Manager) plan(ctx context.Context, id config.ID) (plan, error) {
-	configured, err := m.env.Configurations.ActiveOf(ctx, id)
-	if err != nil {
-		return nil, err
+func (m *Manager) plan(ctx context.Context, c *connector) (p plan, err error) {
+	configured := c.fresh.Swap(nil)
+	if configured == nil {
+		if configured, err = m.env.Configurations.ActiveOf(ctx, c.id); err != nil {
+			return nil, err
+		}
 	}
 	if err := configured.Err(); err != nil {
 		return nil, fmt.Errorf("Invalid configuration: %w", err)
 	}
-	var p plan
 	if configured.Sink != nil {
 		p, err = planSink(configured, m.env.Plugins)
 	} else {

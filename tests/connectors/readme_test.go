@@ -35,7 +35,7 @@ func try(t *testing.T, name string, replace ...string) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindStringSubmatch(string(text))
+	block := regexp.MustCompile("(?s)\n```sh background\n(.*?)```\n").FindStringSubmatch(string(text))
 	if block == nil {
 		t.Fatal("the README has no command")
 	}

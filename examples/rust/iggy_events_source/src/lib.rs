@@ -83,7 +83,7 @@ fn events(old: &Snapshot, new: &Snapshot, at: u64) -> Vec<serde_json::Value> {
 struct IggyEventsSource {
     id: u32,
     config: Config,
-    client: Option<IggyClient>,
+    client: Option<TcpClient>,
     progress: Mutex<Progress>,
 }
 
@@ -110,7 +110,7 @@ impl IggyEventsSource {
     }
 }
 
-async fn look(client: &IggyClient) -> Result<Snapshot, IggyError> {
+async fn look(client: &TcpClient) -> Result<Snapshot, IggyError> {
     let mut seen = Snapshot::new();
     for user in client.get_users().await? {
         seen.insert(Entity::User { user: user.username, created_at: user.created_at.as_micros() });
@@ -155,7 +155,7 @@ impl Source for IggyEventsSource {
         self.progress.lock().unwrap().acknowledged.clone()?; // a broken state is not a fresh start
         let server = self.config.server.as_deref().unwrap_or("iggy://iggy:iggy@127.0.0.1:8090");
         let failed = |error: IggyError| Error::InitError(error.to_string());
-        let client = IggyClient::from_connection_string(server).map_err(failed)?;
+        let client = TcpClient::from_connection_string(server).map_err(failed)?;
         client.connect().await.map_err(failed)?;
         self.client = Some(client);
         Ok(())

@@ -70,11 +70,11 @@ test-go: build plugins
 
 # What runs whole connectors, with every plugin in a process of its own.
 test-isolation: build plugins
-	ISOLATION=process go test -race -count=1 -timeout 15m ./runtime/internal/connector ./tests/e2e
+	ISOLATION=process go test -race -count=1 -timeout 15m -skip 'Docs|ShownElsewhere' ./runtime/internal/connector ./tests/e2e
 
 # What measures time, with nothing beside it.
 test-timing: build plugins
-	TIMING=1 go test -count=1 -run 'Busy|Cost|Throughput' ./tests/e2e
+	TIMING=1 go test -count=1 -p 1 -run 'Busy|Cost|Throughput|Timing' ./tests/e2e ./runtime/internal/plugin ./runtime/internal/connector
 
 # Everything breaks, for so long; the runtime watches itself for data races and can be
 # told to die between two steps of a delivery.

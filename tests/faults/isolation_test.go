@@ -56,7 +56,7 @@ var strikes = []func(random *rand.Rand, process int){
 	func(_ *rand.Rand, process int) { signal(process, unix.SIGKILL) },
 	func(_ *rand.Rand, process int) { signal(process, unix.SIGSEGV) },
 	func(_ *rand.Rand, process int) { signal(process, unix.SIGABRT) },
-	func(_ *rand.Rand, process int) { signal(process, unix.SIGTERM) },
+	func(_ *rand.Rand, process int) { signal(process, unix.SIGBUS) },
 	func(random *rand.Rand, process int) {
 		frame := make([]byte, 40) // a batch of nobody, a return of no call, or noise
 		for i := range frame {

@@ -265,6 +265,17 @@ static void *serve(void *unused) {
     return unused;
 }
 
+static void do_nothing(int signal_number) { (void)signal_number; }
+
+/* What a terminal or a service manager sends to all processes is the host's business: it
+ * ends this one in order. A handler, and not to ignore them, so that what the plugin starts
+ * is as usual. */
+static void leave_requests_to_the_host(void) {
+    static const int requests[] = {SIGHUP, SIGINT, SIGTERM};
+    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART | SA_ONSTACK};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) sigaction(requests[i], &action, NULL);
+}
+
 static void close_from(unsigned first) {
     if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
     for (long fd = first, end = sysconf(_SC_OPEN_MAX); fd < end; fd++) close((int)fd);
@@ -278,6 +289,7 @@ __attribute__((constructor)) static void become_child(void) {
     for (int fd = CHANNEL_FD; fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;) fd++;
     prctl(PR_SET_NAME, "iggy-plugin");
     signal(SIGPIPE, SIG_IGN);
+    leave_requests_to_the_host();
     for (int i = 0; i < SLOTS; i++) pthread_cond_init(&batch_slots[i].answer, NULL);
     crash_watch(BATCHES_FD);
     serve(NULL);

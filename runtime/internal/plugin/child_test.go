@@ -381,6 +381,18 @@ func TestChild_given_files_to_hold_when_started_should_have_no_other_descriptor(
 	}
 }
 
+func TestChild_given_a_request_to_end_when_sent_to_all_processes_should_leave_it_to_the_host(t *testing.T) {
+	c := scriptedChild(t, ChildOptions{})
+	for _, request := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		if err := syscall.Kill(c.PID(), request); err != nil {
+			t.Fatal(err)
+		}
+		if code, err := runIn(c, "return 3"); code != 3 || err != nil {
+			t.Fatalf("consume after %v returned %d, %v", request, code, err)
+		}
+	}
+}
+
 func TestChild_given_a_handler_without_sa_onstack_when_asked_should_list_its_signal(t *testing.T) {
 	c := scriptedChild(t, ChildOptions{})
 	_, _ = runIn(c, "handler 10")

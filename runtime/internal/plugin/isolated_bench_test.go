@@ -6,7 +6,10 @@ package plugin
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"testing"
+	"time"
 )
 
 // BenchmarkIsolatedConsume is what a process of its own adds to a call, by the size of the
@@ -25,5 +28,37 @@ func BenchmarkIsolatedConsume(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// addedLatency is what a call may take longer in a process of its own.
+const addedLatency = 50 * time.Microsecond
+
+func TestTiming_given_an_isolated_sink_when_called_should_take_little_longer(t *testing.T) {
+	if os.Getenv("TIMING") == "" {
+		t.Skip("it measures time: TIMING=1 runs it, with nothing beside it")
+	}
+	const rounds, calls, size = 10, 500, 256 << 10
+	h, _ := newHost(t)
+	here, isolated := openSink(t, h, "ok"), openIsolated(t, h, "ok")
+	batch := make([]byte, size)
+	copy(batch, "ok")
+	median := func(s *Sink) time.Duration {
+		took := make([]time.Duration, calls)
+		for i := range took {
+			begin := time.Now()
+			s.Consume(nil, nil, batch)
+			took[i] = time.Since(begin)
+		}
+		slices.Sort(took)
+		return took[calls/2]
+	}
+	bestHere, bestIsolated := median(here), median(isolated)
+	for range rounds {
+		bestHere, bestIsolated = min(bestHere, median(here)), min(bestIsolated, median(isolated))
+	}
+	t.Logf("%v in the runtime, %v in a process of its own", bestHere, bestIsolated)
+	if added := bestIsolated - bestHere; added > addedLatency {
+		t.Errorf("%v more, at most %v is allowed", added, addedLatency)
 	}
 }

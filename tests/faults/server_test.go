@@ -56,6 +56,59 @@ func TestServer_given_a_server_that_restarts_when_messages_flow_should_lose_noth
 	}
 }
 
+// What the server has lost is consumed already. What comes in its place has the same
+// offsets, and is new.
+func TestServer_given_consumed_messages_are_lost_by_the_server_when_others_take_their_place_should_consume_those_and_repeat_nothing(t *testing.T) {
+	const (
+		kept = 2000 // more than the server keeps in memory
+		lost = 300
+		more = 100
+	)
+	s := newRealServer(t, nil)
+	s.start(t)
+	s.CreateTopic(t, topic, 1)
+	s.Produce(t, topic, harness.Numbered(0, kept))
+	s.Produce(t, topic, harness.Numbered(kept, kept+lost))
+	r := newIdleRig(t, &s.Server)
+	r.start()
+	consumed := func(sink string, want []string) (repeated int) {
+		t.Helper()
+		counts := map[string]int{}
+		harness.Eventually(t, sink+" has consumed everything", func() bool {
+			clear(counts)
+			for _, record := range harness.Records(t, r.runtime.Path(sink)) {
+				counts[string(record.Payload)]++
+			}
+			for _, payload := range want {
+				if counts[payload] == 0 {
+					return false
+				}
+			}
+			return true
+		})
+		for _, n := range counts {
+			repeated += n - 1
+		}
+		return repeated
+	}
+	for _, sink := range []string{"least", "most"} {
+		consumed(sink, harness.Numbered(0, kept+lost))
+	}
+	while(500 * time.Millisecond) // for the offsets to be stored
+	s.kill()
+	s.start(t)
+	if n := len(s.Payloads(t, topic, 0)); n != kept {
+		t.Fatalf("the server has %d messages, want %d", n, kept)
+	}
+	while(time.Second) // the sinks find less than there was
+	s.Produce(t, topic, harness.Numbered(10*kept, 10*kept+more))
+	for _, sink := range []string{"least", "most"} {
+		if repeated := consumed(sink, harness.Numbered(10*kept, 10*kept+more)); repeated > 0 {
+			t.Errorf("%s: %d messages came again", sink, repeated)
+		}
+	}
+}
+
 // saveAtOnce makes a server confirm what is on its disk.
 var saveAtOnce = []string{
 	"IGGY_SYSTEM_PARTITION_MESSAGES_REQUIRED_TO_SAVE=1",

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,33 +24,90 @@ import (
 	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
-// The commands of these documents are run as they stand, one after the other, in a
+// The commands of every document are run as they stand, one after the other, in a
 // directory that looks like the top of the repository. In a document:
 //
 //	```sh              a script that must succeed
 //	```sh background   a command that goes on; the next block runs when it is up
 //	```text output     what has been printed by then; … stands for any text
+//	```c, cmake, toml  a file, if the first line is a comment with its path in my_plugins
 //	<!-- stop -->      the command that was started last is asked to end
 //
 // Scripts that call make are only checked for their targets: the gate has run them.
 func TestDocs_given_a_document_when_its_commands_are_run_should_do_what_it_says(t *testing.T) {
-	for _, name := range []string{"quickstart", "http-api", "operations", "migration"} {
-		t.Run(name, func(t *testing.T) {
+	ran := 0
+	for _, path := range documents(t) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := blocksOf(string(text))
+		if !slices.ContainsFunc(blocks, func(b block) bool { return strings.HasPrefix(b.info, "sh") }) {
+			continue
+		}
+		ran++
+		t.Run(strings.TrimPrefix(path, "../../"), func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile("../../docs/" + name + ".md")
-			if err != nil {
-				t.Fatal(err)
-			}
 			r := newReader(t)
-			blocks := blocksOf(string(text))
-			if len(blocks) == 0 {
-				t.Fatal("there is no block to run")
-			}
 			for _, b := range blocks {
 				r.follow(b)
 			}
 		})
 	}
+	if ran < 10 {
+		t.Errorf("only %d documents have commands", ran)
+	}
+}
+
+// elsewhere are the commands that are not run here, and what shows instead that they work.
+// A block with one of them is only checked for its syntax.
+var elsewhere = map[string]string{
+	"apt":     "changes the machine; .ci/dist unpacks and uses the packages",
+	"buildah": "root and minutes; .ci/image builds and runs the image",
+	"cargo":   "minutes; .ci/rust builds and tests the crate and the examples",
+	"docker":  "needs an engine; .ci/image builds and runs the image, .ci/deploy reads compose.yaml",
+	"helm":    "needs a cluster; .ci/deploy renders the chart and decodes it strictly",
+	"kubectl": "needs a cluster",
+	"openssl": "signs for a plugin that cargo builds, whose own tests send signed requests",
+	"git":     "this is a clone",
+	".ci/run": "this is a part of it",
+	"go":      "the gate has run it",
+
+	"my_sink/ci.sh": "cargo, as above; .ci/rust does what docs/plugins-rust.md says",
+}
+
+// commandWords are the first words of the commands of a script.
+var commandWords = regexp.MustCompile(`(?m)(?:^|&&|\|\||\$\(|\| )\s*(?:[A-Z_]+=\S* |sudo )*([./\w-]+)`)
+
+// shownElsewhere names a command of a script that is not run here.
+func shownElsewhere(script string) (command string, found bool) {
+	for _, match := range commandWords.FindAllStringSubmatch(script, -1) {
+		if elsewhere[match[1]] != "" {
+			return match[1], true
+		}
+	}
+	return "", false
+}
+
+// documents are all that the repository holds.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", "build", "dist", "target", "testdata"}, entry.Name()):
+			return filepath.SkipDir
+		case filepath.Ext(path) == ".md":
+			found = append(found, path)
+		}
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		t.Fatalf("documents %v, error %v", found, err)
+	}
+	return found
 }
 
 // block is one thing of a document to do.
@@ -139,8 +197,25 @@ func (r *reader) follow(b block) {
 		r.start(b)
 	case "text output":
 		r.expect(b)
+	case "c", "cmake", "toml":
+		r.save(b)
 	case "stop":
 		r.stop(b)
+	}
+}
+
+// path is in the comment that begins a file.
+var path = regexp.MustCompile(`^(?:# my_plugins/([\w./]+)|/\* (\w+\.c): .*)\n`)
+
+// save writes a file of the reader's own project.
+func (r *reader) save(b block) {
+	r.t.Helper()
+	found := path.FindStringSubmatch(b.text)
+	if found == nil {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, "my_plugins", found[1]+found[2]), []byte(b.text), 0o644); err != nil {
+		r.t.Fatalf("line %d: %v", b.line, err)
 	}
 }
 
@@ -154,8 +229,13 @@ func (r *reader) script(ctx context.Context, text string) *exec.Cmd {
 
 func (r *reader) run(b block) {
 	r.t.Helper()
-	if strings.HasPrefix(b.text, "make ") {
+	if makes.MatchString(b.text) {
 		r.dryRun(b)
+		return
+	}
+	if command, found := shownElsewhere(b.text); found {
+		r.t.Logf("line %d is not run, because of %s: %s", b.line, command, elsewhere[command])
+		r.mustParse(b)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), harness.Patience)
@@ -165,13 +245,29 @@ func (r *reader) run(b block) {
 	}
 }
 
-// dryRun makes sure that the targets exist.
+// mustParse makes sure that a script could run.
+func (r *reader) mustParse(b block) {
+	r.t.Helper()
+	if out, err := exec.Command("bash", "-n", "-c", b.text).CombinedOutput(); err != nil {
+		r.t.Fatalf("line %d: %v: %s", b.line, err, out)
+	}
+}
+
+// makes is a line that calls make.
+var makes = regexp.MustCompile(`(?m)^(?:[A-Z]+=\S+ )*make `)
+
+// dryRun makes sure that the targets exist. Only make is called.
 func (r *reader) dryRun(b block) {
 	r.t.Helper()
-	command := exec.Command("bash", "-euc", strings.ReplaceAll(b.text, "make ", "make --dry-run "))
-	command.Dir = "../.."
-	if out, err := command.CombinedOutput(); err != nil {
-		r.t.Fatalf("line %d: %v: %s", b.line, err, out)
+	for line := range strings.Lines(b.text) {
+		if !makes.MatchString(line) {
+			r.t.Fatalf("line %d: a block that calls make may call nothing else: %s", b.line, line)
+		}
+		command := exec.Command("bash", "-euc", strings.Replace(line, "make ", "make --dry-run ", 1))
+		command.Dir = "../.."
+		if out, err := command.CombinedOutput(); err != nil {
+			r.t.Fatalf("line %d: %v: %s", b.line, err, out)
+		}
 	}
 }
 
@@ -184,7 +280,7 @@ var embedded = regexp.MustCompile(`Embedded Iggy broker on (\S+?),`)
 func (r *reader) start(b block) {
 	r.t.Helper()
 	seen := len(r.printed.String())
-	command := r.script(r.t.Context(), "exec "+b.text)
+	command := r.script(r.t.Context(), "exec env "+b.text) // which takes variables too
 	if err := command.Start(); err != nil {
 		r.t.Fatalf("line %d: %v", b.line, err)
 	}
@@ -288,11 +384,7 @@ func TestDocs_given_a_test_that_a_document_names_when_looked_for_should_exist(t 
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("pages %v, error %v", pages, err)
-	}
-	for _, page := range pages {
+	for _, page := range documents(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -351,6 +443,17 @@ func TestDocs_given_metrics_and_log_lines_of_the_page_when_looked_for_should_be_
 			if part = strings.TrimSpace(part); part != "," && !strings.Contains(source.String(), part) {
 				t.Errorf("nothing logs %q of %s", part, line[1])
 			}
+		}
+	}
+}
+
+func TestShownElsewhere_given_scripts_should_find_the_commands_that_are_not_run_here(t *testing.T) {
+	for script, want := range map[string]string{
+		"docker build .\n": "docker", "cd x && cargo test": "cargo", "A=b sudo apt install x": "apt",
+		"x=$(openssl dgst)": "openssl", "echo a | openssl": "openssl", "curl x": "", "echo docker": "", "build/iggy-connect-go run": "",
+	} {
+		if got, _ := shownElsewhere(script); got != want {
+			t.Errorf("%q: got %q, want %q", script, got, want)
 		}
 	}
 }

@@ -75,7 +75,6 @@ type rig struct {
 	runtime *harness.Runtime
 	traffic *traffic
 	ledger  *ledger
-	unmount []func()
 }
 
 func newRig(t *testing.T) *rig {

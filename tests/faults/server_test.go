@@ -59,10 +59,24 @@ func TestServer_given_a_server_that_restarts_when_messages_flow_should_lose_noth
 // What the server has lost is consumed already. What comes in its place has the same
 // offsets, and is new.
 func TestServer_given_consumed_messages_are_lost_by_the_server_when_others_take_their_place_should_consume_those_and_repeat_nothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		more int  // than the server has kept
+		away bool // the sinks, until those have come
+	}{
+		"the sinks find less than there was": {more: 100},
+		"the sinks find more than there was": {more: 500, away: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replaceConsumed(t, c.more, c.away)
+		})
+	}
+}
+
+func replaceConsumed(t *testing.T, more int, away bool) {
 	const (
 		kept = 2000 // more than the server keeps in memory
 		lost = 300
-		more = 100
 	)
 	s := newRealServer(t, nil)
 	s.start(t)
@@ -95,13 +109,19 @@ func TestServer_given_consumed_messages_are_lost_by_the_server_when_others_take_
 		consumed(sink, harness.Numbered(0, kept+lost))
 	}
 	while(500 * time.Millisecond) // for the offsets to be stored
+	if away {
+		r.proxy.refuse()
+	}
 	s.kill()
 	s.start(t)
 	if n := len(s.Payloads(t, topic, 0)); n != kept {
 		t.Fatalf("the server has %d messages, want %d", n, kept)
 	}
-	while(time.Second) // the sinks find less than there was
+	while(time.Second)
 	s.Produce(t, topic, harness.Numbered(10*kept, 10*kept+more))
+	if away {
+		r.proxy.open(t)
+	}
 	for _, sink := range []string{"least", "most"} {
 		if repeated := consumed(sink, harness.Numbered(10*kept, 10*kept+more)); repeated > 0 {
 			t.Errorf("%s: %d messages came again", sink, repeated)

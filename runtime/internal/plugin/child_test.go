@@ -447,9 +447,12 @@ func TestChild_given_its_host_when_killed_should_be_gone_within_a_second(t *test
 
 			_ = host.Process.Kill()
 			begin := time.Now()
+			const allowed = 10 * time.Second // a second, on a machine that is not busy
 			poll := []unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}
-			if n, err := unix.Poll(poll, 10_000); n != 1 || err != nil {
-				t.Fatalf("the child is alive after %v: %v", time.Since(begin), err)
+			for n := 0; n == 0; n, _ = unix.Poll(poll, 100) {
+				if time.Since(begin) > allowed {
+					t.Fatalf("the child is alive after %v", allowed)
+				}
 			}
 			_ = host.Wait()
 		})

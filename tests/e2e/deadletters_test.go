@@ -174,6 +174,34 @@ func TestDeadLetters_given_letters_when_looked_at_and_settled_should_show_and_do
 	}
 }
 
+func TestDeadLetters_given_a_source_when_replayed_should_send_what_the_plugin_produced_to_its_topic(t *testing.T) {
+	t.Parallel()
+	s := harness.NewServer(t)
+	s.CreateTopic(t, "t", 1)
+	r := newRuntime(t, s)
+	r.WriteFile("connectors/lines_source.toml", fmt.Sprintf(
+		"enabled = true\nname = \"lines\"\npath = %q\non_message_error = \"dead_letter\"\ndead_letter = { stream = %[2]q, topic = \"dead\" }\n"+
+			"streams = [{ stream = %[2]q, topic = \"t\", schema = \"json\" }]\n[plugin_config]\npath = %q\nschema = \"json\"\n",
+		harness.Library(t, "file_source"), s.Stream, r.Path("lines")))
+	harness.AppendLines(t, r.Path("lines"), []string{`{"id":0}`, `no json`, `{"id":2}`})
+	r.Start()
+	r.waitLetters("lines", 1)
+	if found := r.deadLetters("lines", "--stage", "decode"); found.Total != 1 || found.Letters[0].Connector != "source/lines" {
+		t.Errorf("lines has %+v", found)
+	}
+	if _, stderr, code := cli(t, "dlq", "replay", "lines", "--to", "connector", "--url", r.URL); code != 1 || !strings.Contains(stderr, "conflict: only a sink") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	mustCLI(t, "connectors", "stop", "lines", "--url", r.URL) // a replay to the topic needs no instance
+	mustCLI(t, "dlq", "replay", "lines", "--to", "topic", "--url", r.URL)
+	if got, want := strings.Join(s.Payloads(t, "t", 0), " "), `{"id":0} {"id":2} no json`; got != want {
+		t.Errorf("the topic holds %s, want %s", got, want)
+	}
+	if found := r.deadLetters("lines"); found.Total != 0 {
+		t.Errorf("lines has %+v", found)
+	}
+}
+
 func TestDeadLetters_given_no_topic_for_them_or_no_iggy_when_asked_should_say_so_in_time(t *testing.T) {
 	t.Parallel()
 	s := harness.NewServer(t)

@@ -58,6 +58,9 @@ func (c *Control) DeadLetter(ctx context.Context, id config.ID, place deadletter
 // ReplayDeadLetters sends letters back to the topics that they come from, or gives them to
 // the plugin of the sink.
 func (c *Control) ReplayDeadLetters(ctx context.Context, id config.ID, filter deadletter.Filter, toConnector bool) (api.Settled, error) {
+	if toConnector && id.Kind != config.KindSink {
+		return api.Settled{}, coded(api.CodeConflict, errors.New("only a sink can be given dead letters; replay those of a source to their topic"))
+	}
 	if toConnector {
 		return c.settle(ctx, id, filter, deadletter.Replayed, func(ctx context.Context, letters []deadletter.Letter) ([]error, error) {
 			return c.Manager.Replay(ctx, id, letters)

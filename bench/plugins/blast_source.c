@@ -50,9 +50,12 @@ struct blast_source {
 
 static void produce_payload(struct blast_source *source, iggy_producer *producer, uint64_t seq) {
     char *at = source->payload, *last = at + source->payload_len - 2;
-    at += sprintf(at, "{\"seq\":%llu,\"name\":\"sensor-%llu\",\"ok\":true,\"value\":%llu.5,\"text\":\"",
-                  (unsigned long long)seq, (unsigned long long)(seq % 17),
-                  (unsigned long long)(seq * 3));
+    at += sprintf(at, "{\"seq\":%llu", (unsigned long long)seq);
+    if (source->payload_len >= 128) {
+        at += sprintf(at, ",\"name\":\"sensor-%llu\",\"ok\":true,\"value\":%llu.5",
+                      (unsigned long long)(seq % 17), (unsigned long long)(seq * 3));
+    }
+    at += sprintf(at, ",\"text\":\"");
     for (uint64_t i = seq; at < last; i++) *at++ = (char)('a' + i % 26);
     memcpy(at, "\"}", 2);
     iggy_produced_message message = {0};

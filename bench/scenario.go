@@ -52,10 +52,10 @@ func baseline(k kind) scenario {
 	return scenario{Kind: k, Schema: "json", Size: 256, Batch: 1000, Connectors: 1, Partitions: 1}
 }
 
-// sized returns s with as many messages as are measured in about a second and fit into
-// the memory of a small machine.
+// sized returns s with as many messages as are measured in less than a second and fit
+// into the memory of a small machine.
 func (s scenario) sized() scenario {
-	const most, bytes, batches = 1_000_000, 256 << 20, 20_000
+	const most, bytes, batches = 500_000, 256 << 20, 10_000
 	s.Messages = min(most, bytes/s.Size, batches*s.Batch)
 	perConnector := max(1, s.Messages/s.Connectors/s.Batch) * s.Batch
 	s.Messages = perConnector * s.Connectors

@@ -74,7 +74,7 @@ func quickTable() []scenario {
 	s.Plugin = generation1
 	table = append(table, s)
 	for _, rate := range []int{1000, 10_000, 100_000} {
-		table = append(table, latency(rate, 3*time.Second))
+		table = append(table, latency(rate, 2*time.Second))
 	}
 	return table
 }

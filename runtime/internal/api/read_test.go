@@ -109,6 +109,30 @@ func TestGivenConnectorsWhenListedThenFieldsAndOrderAreUpstreams(t *testing.T) {
 	s.get("/sources/postgres").expect(t, 200, "application/json", source+`,"streams":[`+shownSourceStream+"]}")
 }
 
+func TestGivenAnIsolatedPluginThatCrashedWhenShownByKeyThenItsCrashAndItsBillAreThere(t *testing.T) {
+	crashed := failed()
+	crashed.LastCrash = &api.Crash{
+		Message: "the process of the plugin died of SIGSEGV, in the call consume after 3ms", TimestampMicros: 5, PID: 7, Signal: "SIGSEGV",
+		Call: "consume", InCall: true, CallAgeMicros: 3000,
+		Batch: &api.CrashBatch{Stream: "events", Topic: "t1", Partition: 1, FirstOffset: 10, LastOffset: 19},
+		Log:   []string{"INFO x: y"}, Backtrace: []string{"libprobe_sink.so(+0x1)"},
+	}
+	crashed.Usage = &api.Usage{CPUSeconds: 1.5, Calls: 3, Crashes: 1, PeakMemoryBytes: 4096, BytesIn: 8}
+	r := newRuntime()
+	r.add(t, s3, crashed, sinkDocument)
+	s := serve(t, r)
+
+	if answer := s.get("/sinks/s3"); !strings.HasSuffix(answer.body, `,"last_crash":{"message":"the process of the plugin died of SIGSEGV, in the call consume after 3ms",`+
+		`"timestamp":5,"pid":7,"signal":"SIGSEGV","call":"consume","in_call":true,"call_age_us":3000,`+
+		`"batch":{"stream":"events","topic":"t1","partition":1,"first_offset":10,"last_offset":19},"log":["INFO x: y"],"backtrace":["libprobe_sink.so(+0x1)"]},`+
+		`"plugin_usage":{"cpu_seconds":1.5,"calls":3,"crashes":1,"memory_bytes":0,"peak_memory_bytes":4096,"bytes_in":8,"bytes_out":0}}`) {
+		t.Errorf("%+v", answer)
+	}
+	if answer := s.get("/sinks"); strings.Contains(answer.body, "last_crash") {
+		t.Errorf("%+v", answer)
+	}
+}
+
 func TestGivenAPausedConnectorWhenShownThenItIsStoppedAndPaused(t *testing.T) {
 	r := newRuntime()
 	r.add(t, s3, api.Connector{Enabled: true, Status: api.StatusStopped, Paused: true}, sinkDocument)

@@ -5,9 +5,11 @@
 package verify
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/apache/iggy-connect-go/abi/wire"
@@ -90,23 +92,26 @@ func everyHeader() []byte {
 	return wire.AppendHeaders(nil, headers)
 }
 
-// brokenBatches have messages that cannot be decoded; each name says why.
-func (t *trial) brokenBatches() map[string]batch {
+// brokenBatch has messages that cannot be decoded, for a reason.
+type brokenBatch struct {
+	why string
+	batch
+}
+
+func (t *trial) brokenBatches() []brokenBatch {
 	whole := t.goldenBatch(3)
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01} // 2^64 - 1
 	schema := whole.messages[:1]
-	with := func(change func(*batch)) batch {
-		b := whole
-		change(&b)
-		return b
+	with := func(why string, messages ...[]byte) brokenBatch {
+		return brokenBatch{why, batch{whole.topic, whole.metadata, slices.Concat(messages...)}}
 	}
-	return map[string]batch{
-		"no messages":                with(func(b *batch) { b.messages = []byte{} }),
-		"messages that are cut off":  with(func(b *batch) { b.messages = b.messages[:len(b.messages)/2] }),
-		"a last message cut off":     with(func(b *batch) { b.messages = b.messages[:len(b.messages)-1] }),
-		"a count of 2^64 - 1":        with(func(b *batch) { b.messages = append(append([]byte{}, schema...), huge...) }),
-		"a payload of 2^64 - 1":      with(func(b *batch) { b.messages = append(append(append([]byte{}, schema...), 1, 1, 0, 0, 0, 0, 0), huge...) }),
-		"a varint that does not end": with(func(b *batch) { b.messages = []byte(strings.Repeat("\x80", 64)) }),
+	return []brokenBatch{
+		with("no messages", []byte{}),
+		with("messages that are cut off", whole.messages[:len(whole.messages)/2]),
+		with("a last message that is cut off", whole.messages[:len(whole.messages)-1]),
+		with("a count of 2^64 - 1", schema, huge),
+		with("a payload of 2^64 - 1 bytes", schema, []byte{1, 1, 0, 0, 0, 0, 0}, huge),
+		with("a number that does not end", bytes.Repeat([]byte{0x80}, 64)),
 	}
 }
 
@@ -114,8 +119,8 @@ func (t *trial) brokenBatches() map[string]batch {
 func (t *trial) unknownSchema() batch {
 	b := t.goldenBatch(1)
 	const none = 99
-	b.metadata = append(append([]byte{}, b.metadata[:len(b.metadata)-1]...), none)
-	b.messages = append([]byte{none}, b.messages[1:]...)
+	b.metadata[len(b.metadata)-1] = none
+	b.messages[0] = none
 	return b
 }
 
@@ -124,7 +129,7 @@ func damage(random *rand.Rand, b batch) batch {
 	parts := []*[]byte{&b.topic, &b.metadata, &b.messages}
 	for range 1 + random.IntN(3) {
 		part := parts[random.IntN(len(parts))]
-		changed := append([]byte{}, *part...)
+		changed := bytes.Clone(*part)
 		switch at := random.IntN(len(changed) + 1); {
 		case at < len(changed) && random.IntN(2) == 0:
 			changed[at] = byte(random.Uint32())

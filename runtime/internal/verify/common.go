@@ -38,25 +38,27 @@ func checkOpen(t *trial) {
 
 const hugeConfig = 8 << 20
 
-func brokenConfigs() map[string][]byte {
-	return map[string][]byte{
-		"an empty configuration":       {},
-		"JSON that is cut off":         []byte(`{"path": "/tmp`),
-		"text that is not JSON":        []byte("path = /tmp"),
-		"bytes that are not UTF-8":     []byte("{\"\xff\xfe\": 1}"),
-		"8 MiB of opening brackets":    bytes.Repeat([]byte("["), hugeConfig),
-		"8 MiB of text without an end": append([]byte(`{"a": "`), bytes.Repeat([]byte("x"), hugeConfig)...),
-	}
+var brokenConfigs = []struct {
+	what   string
+	config []byte
+}{
+	{"an empty configuration", []byte{}},
+	{"JSON that is cut off", []byte(`{"path": "/tmp`)},
+	{"text that is not JSON", []byte("path = /tmp")},
+	{"bytes that are not UTF-8", []byte("{\"\xff\xfe\": 1}")},
+	{"8 MiB of opening brackets", bytes.Repeat([]byte("["), hugeConfig)},
+	{"8 MiB of text without an end", append([]byte(`{"a": "`), bytes.Repeat([]byte("x"), hugeConfig)...)},
 }
 
 // checkBrokenConfig leaves it to a plugin that takes no configuration to ignore what it gets.
 func checkBrokenConfig(t *trial) {
 	var accepted []string
 	refused := 0
-	for what, config := range brokenConfigs() {
+	for _, broken := range brokenConfigs {
+		what := broken.what
 		id := t.newID()
 		t.logged()
-		code := t.open(id, config)
+		code := t.open(id, broken.config)
 		silent := len(t.logged()) == 0
 		t.known("open with "+what, code)
 		switch code {
@@ -107,23 +109,21 @@ func checkLog(t *trial) {
 
 // ---- Ids ----
 
-// calls are those for an instance, apart from open and close.
-func (t *trial) calls(id uint32) map[string]int32 {
+// refusesCalls wants the calls for an instance, apart from open and close, to be refused.
+func (t *trial) refusesCalls(id uint32, when string) {
 	if t.kind == plugin.KindSink {
-		return map[string]int32{"consume": t.consume(id, t.goldenBatch(1))}
+		t.want(invalid, "consume "+when, t.consume(id, t.goldenBatch(1)))
+		return
 	}
-	calls := map[string]int32{"handle": t.handle(id)}
+	t.want(invalid, "handle "+when, t.handle(id))
 	if t.generation == 2 {
-		calls["batch_result"] = t.result(id, 1, ack)
+		t.want(invalid, "batch_result "+when, t.result(id, 1, ack))
 	}
-	return calls
 }
 
 func checkUnknownID(t *trial) {
 	const never = 4_000_000_000
-	for call, code := range t.calls(never) {
-		t.want(invalid, call+" for an id that was never opened", code)
-	}
+	t.refusesCalls(never, "for an id that was never opened")
 	t.want(invalid, "close of an id that was never opened", t.close(never))
 	t.pass("calls for an id that was never opened are refused")
 }
@@ -150,9 +150,7 @@ func checkCloseTwice(t *trial) {
 func checkCallAfterClose(t *trial) {
 	id := t.openInstance()
 	t.close(id)
-	for call, code := range t.calls(id) {
-		t.want(invalid, call+" after close", code)
-	}
+	t.refusesCalls(id, "after close")
 	t.pass("calls after close are refused")
 }
 

@@ -83,14 +83,15 @@ const damagedBatches = 300
 
 func checkBrokenBatches(t *trial) {
 	id := t.openInstance()
-	for what, b := range t.brokenBatches() {
-		code := t.consume(id, b)
-		t.known("consume of "+what, code)
+	broken := t.brokenBatches()
+	for _, b := range broken {
+		code := t.consume(id, b.batch)
+		t.known("consume of a batch with "+b.why, code)
 		switch code {
 		case ok:
-			t.fail("consume took a batch with %s", what)
+			t.fail("consume took a batch with %s", b.why)
 		case failed:
-			t.warn("consume of a batch with %s returned IGGY_FAILED, not IGGY_INVALID", what)
+			t.warn("consume of a batch with %s returned IGGY_FAILED, not IGGY_INVALID", b.why)
 		}
 	}
 	for range damagedBatches {
@@ -102,7 +103,7 @@ func checkBrokenBatches(t *trial) {
 		}
 	}
 	t.want(ok, "close", t.close(id))
-	t.pass("%d broken batches are refused or survived", damagedBatches+len(t.brokenBatches()))
+	t.pass("%d broken batches are refused or survived", damagedBatches+len(broken))
 }
 
 const (

@@ -110,7 +110,7 @@ var offenders = []struct {
 	{"sends_before_result", "source.one_in_flight", Fail, "before the result"},
 	{"stops_after_nack", "source.nack", Fail, "after a Nack"},
 	{"waits_too_short_after_nack", "source.nack", Fail, "not 100ms"},
-	{"skips_nacked_records", "source.nack", Fail, "came another"},
+	{"skips_nacked_records", "source.nack", Fail, "came others"},
 	{"stops_after_refusal", "source.refused_batch", Fail, "after one was refused"},
 	{"goes_on_after_five_nacks", "source.five_nacks", Fail, "fifth Nack"},
 	{"accepts_result_for_unknown_id", "source.unknown_id", Fail, "batch_result for an id"},

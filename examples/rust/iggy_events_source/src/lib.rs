@@ -83,7 +83,7 @@ fn events(old: &Snapshot, new: &Snapshot, at: u64) -> Vec<serde_json::Value> {
 struct IggyEventsSource {
     id: u32,
     config: Config,
-    client: Option<TcpClient>,
+    client: Option<TcpClient>, // the heartbeat of an IggyClient outlives its shutdown
     progress: Mutex<Progress>,
 }
 

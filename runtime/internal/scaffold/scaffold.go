@@ -16,7 +16,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
 )
 
 //go:embed templates
@@ -57,7 +56,7 @@ func (p Project) files() map[string]string {
 	files := map[string]string{
 		".gitignore":     "shared/gitignore",
 		"README.md":      "shared/README.md",
-		p.Name + ".toml": "shared/connector.toml",
+		p.Name + ".toml": "shared/" + p.Kind + ".toml",
 		"ci.sh":          p.Lang + "/ci.sh",
 	}
 	if p.Lang == "rust" {
@@ -132,13 +131,35 @@ func (p Project) write(path, source string) error {
 	return os.WriteFile(path, []byte(text), mode)
 }
 
+// render fills a template in: plain replacement, since text/template would make the linker
+// keep every method of the program, a sixth of its memory.
 func (p Project) render(source string) (string, error) {
-	name := source[strings.Index(source, "/")+1:] + ".tmpl"
-	parsed, err := template.New(name).Delims("<%", "%>").ParseFS(templates, "templates/"+source+".tmpl")
+	text, err := templates.ReadFile("templates/" + source + ".tmpl")
 	if err != nil {
 		return "", err
 	}
-	var text strings.Builder
-	err = parsed.Execute(&text, p)
-	return text.String(), err
+	_, content, _ := strings.Cut(string(text), "*/ -%>\n") // the licence is the template's
+	return p.values().Replace(content), nil
+}
+
+func (p Project) values() *strings.Replacer {
+	crate, prefix := `git = "https://github.com/apache/iggy-connect-go", version = "0.4"`, ""
+	if p.SDK != "" {
+		crate, prefix = fmt.Sprintf("path = %q", p.SDK), fmt.Sprintf(" -DCMAKE_PREFIX_PATH='%s'", p.SDK)
+	}
+	needs := map[string]string{"c": "CMake, a C compiler, the SDK", "cpp": "CMake, a C++ compiler, the SDK", "rust": "cargo"}[p.Lang]
+	if p.Lang != "rust" {
+		needs += " (`cmake --install` of iggy-connect-go; a place of its own in `CMAKE_PREFIX_PATH`)"
+	}
+	settings, dependency := "", ""
+	switch {
+	case p.Lang == "rust" && p.Kind == "source":
+		settings, dependency = "\n[plugin_config]\ninterval = \"1s\"\n", "tokio = { version = \"1\", features = [\"time\"] }\n"
+	case p.Lang == "rust":
+		settings = "\n[plugin_config]\nprefix = \"event\"\n"
+	}
+	return strings.NewReplacer(
+		"<%.Name%>", p.Name, "<%.Kind%>", p.Kind, "<%.Type%>", p.Type(), "<%.Library%>", p.Library(), "<%.Needs%>", needs,
+		"<%.Crate%>", crate, "<%.Prefix%>", prefix, "<%.Settings%>", settings, "<%.Dependency%>", dependency,
+	)
 }

@@ -33,18 +33,22 @@ func while(d time.Duration) { time.Sleep(d) }
 // wire is a fault of so many requests of a command.
 func wire(name string, command uint32, count int, act wireAct) fault {
 	return fault{name: name, beside: true, cost: allowance{faults: count}, strike: func(r *rig) {
-		f := r.proxy.inject(command, count, act)
-		for end := time.Now().Add(harness.Patience); !r.proxy.spent(f) && time.Now().Before(end); {
-			while(10 * time.Millisecond)
-		}
-		if left := r.proxy.remove(f); left > 0 {
-			r.t.Errorf("%s: %d of %d requests did not come", name, left, count)
-		}
+		r.spend(r.proxy.inject(command, count, act))
 		if act.swallow {
 			while(callTimeout + time.Second) // the runtime finds out by itself,
 			r.proxy.notice()                 // and so does the server
 		}
 	}}
+}
+
+// spend waits until a fault has struck as often as it was to, and takes it away.
+func (r *rig) spend(f *wireFault) {
+	for end := time.Now().Add(harness.Patience); !r.proxy.spent(f) && time.Now().Before(end); {
+		while(10 * time.Millisecond)
+	}
+	if left := r.proxy.remove(f); left > 0 {
+		r.t.Errorf("%d requests of command %d did not come", left, f.command)
+	}
 }
 
 // mood is a fault of a plugin for a time.
@@ -123,10 +127,7 @@ var faults = []fault{
 	{name: "answers of joins lost", cost: allowance{faults: 3}, strike: func(r *rig) {
 		lost := r.proxy.inject(cmdJoinGroup, 2, loseAnswer)
 		r.proxy.cut()
-		while(2 * time.Second)
-		if left := r.proxy.remove(lost); left > 0 {
-			r.t.Errorf("%d of 2 joins did not come", left)
-		}
+		r.spend(lost)
 	}},
 
 	wire("answers cut in the middle", anyCommand, 3, cutAnswer),

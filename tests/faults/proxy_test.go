@@ -376,12 +376,13 @@ func request(command uint32, payload []byte) []byte {
 
 // readFrame reads a header of so many bytes, with the length of what follows at an offset.
 func readFrame(from io.Reader, header, lengthAt int) ([]byte, error) {
-	frame := make([]byte, header)
-	if _, err := io.ReadFull(from, frame); err != nil {
+	head := make([]byte, header)
+	if _, err := io.ReadFull(from, head); err != nil {
 		return nil, err
 	}
-	length := binary.LittleEndian.Uint32(frame[lengthAt:])
-	frame = append(frame, make([]byte, length)...)
+	length := int(binary.LittleEndian.Uint32(head[lengthAt:]))
+	frame := make([]byte, header+length)
+	copy(frame, head)
 	_, err := io.ReadFull(from, frame[header:])
 	return frame, err
 }

@@ -93,7 +93,7 @@ func LaunchIn(t testing.TB, dir string, env []string, args ...string) *Process {
 
 func launch(t testing.TB, binary, dir string, env, args []string) *Process {
 	t.Helper()
-	c := exec.Command(Built(t, binary), args...)
+	c := exec.CommandContext(t.Context(), Built(t, binary), args...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)
 	return LaunchCommand(t, c)
 }
@@ -349,10 +349,20 @@ func (r *Runtime) StartAs(p *Process) {
 	r.URL = "http://" + r.Printed(r.T, `HTTP API on: (\S+)`)
 }
 
+// ask asks the API.
+func (r *Runtime) ask(path string) (*http.Response, error) {
+	r.T.Helper()
+	request, err := http.NewRequestWithContext(r.T.Context(), http.MethodGet, r.URL+path, nil)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return http.DefaultClient.Do(request)
+}
+
 // Get asks the API and decodes its answer.
 func (r *Runtime) Get(path string, into any) int {
 	r.T.Helper()
-	response, err := http.Get(r.URL + path)
+	response, err := r.ask(path)
 	if err != nil {
 		return 0
 	}
@@ -383,7 +393,7 @@ func (r *Runtime) WaitStatus(kind, key, want string) {
 // Metric returns the value of one series, empty when there is none.
 func (r *Runtime) Metric(series string) string {
 	r.T.Helper()
-	response, err := http.Get(r.URL + "/metrics")
+	response, err := r.ask("/metrics")
 	if err != nil {
 		r.T.Fatal(err)
 	}

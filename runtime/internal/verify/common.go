@@ -38,23 +38,28 @@ func checkOpen(t *trial) {
 
 const hugeConfig = 8 << 20
 
-var brokenConfigs = []struct {
+type brokenConfig struct {
 	what   string
 	config []byte
-}{
-	{"an empty configuration", []byte{}},
-	{"JSON that is cut off", []byte(`{"path": "/tmp`)},
-	{"text that is not JSON", []byte("path = /tmp")},
-	{"bytes that are not UTF-8", []byte("{\"\xff\xfe\": 1}")},
-	{"8 MiB of opening brackets", bytes.Repeat([]byte("["), hugeConfig)},
-	{"8 MiB of text without an end", append([]byte(`{"a": "`), bytes.Repeat([]byte("x"), hugeConfig)...)},
+}
+
+// brokenConfigs are made when they are needed: a variable would cost every process its 16 MiB.
+func brokenConfigs() []brokenConfig {
+	return []brokenConfig{
+		{"an empty configuration", []byte{}},
+		{"JSON that is cut off", []byte(`{"path": "/tmp`)},
+		{"text that is not JSON", []byte("path = /tmp")},
+		{"bytes that are not UTF-8", []byte("{\"\xff\xfe\": 1}")},
+		{"8 MiB of opening brackets", bytes.Repeat([]byte("["), hugeConfig)},
+		{"8 MiB of text without an end", append([]byte(`{"a": "`), bytes.Repeat([]byte("x"), hugeConfig)...)},
+	}
 }
 
 // checkBrokenConfig leaves it to a plugin that takes no configuration to ignore what it gets.
 func checkBrokenConfig(t *trial) {
 	var accepted []string
 	refused := 0
-	for _, broken := range brokenConfigs {
+	for _, broken := range brokenConfigs() {
 		what := broken.what
 		id := t.newID()
 		t.logged()

@@ -71,9 +71,9 @@ func (s *suite) ofConnector(file string, environ config.Environment) (setting, e
 		set.entries = append(set.entries, transform.Entry{Type: t.Type, Config: t.Config})
 	}
 	if codec := firstCodec(configured); codec != nil {
-		return set, set.stream.use(codec)
+		err = set.stream.use(codec)
 	}
-	return set, nil
+	return set, err
 }
 
 func firstCodec(configured *config.Connector) *config.Codec {
@@ -120,10 +120,7 @@ func (s testStream) of(kind wire.Schema) (testStream, error) {
 
 // payload is the payload of a message as it lies in the stream: what is no string is encoded.
 func (s testStream) payload(m *caseMessage) ([]byte, error) {
-	if text, ok := m.text(); ok || m.PayloadBase64 != nil {
-		if ok {
-			return []byte(text), nil
-		}
+	if _, isText := m.text(); isText || m.PayloadBase64 != nil {
 		return m.bytes()
 	}
 	return s.codec.Encode(schema.NewMessage(wire.SchemaJSON, m.Payload, nil))

@@ -154,15 +154,14 @@ func (c *connector) supervise(ctx context.Context, p plan, done chan<- struct{})
 }
 
 // live is one start of the connector, to its end.
-func (c *connector) live(ctx context.Context, p plan) error {
+func (c *connector) live(ctx context.Context, p plan) (err error) {
+	defer func() { c.examine(err) }()
 	if p == nil {
-		var err error
 		if p, err = c.prepare(ctx); err != nil {
 			return err
 		}
 	}
 	c.adopt(p)
-	defer c.examine()
 	return p.run(ctx, c)
 }
 

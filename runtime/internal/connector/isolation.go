@@ -245,15 +245,14 @@ func (b *bill) total() plugin.Usage {
 }
 
 // examine settles the account of the instance that is over, and reports the death of its
-// process, if it died.
-func (c *connector) examine() {
+// process, if it died, or of the one that tried its library before.
+func (c *connector) examine(end error) {
 	c.bill.close()
-	i := c.instance.Load()
-	if i == nil {
-		return
+	var crash *plugin.Crash
+	if i := c.instance.Load(); i != nil {
+		crash = (*i).Crash()
 	}
-	crash := (*i).Crash()
-	if crash == nil {
+	if crash == nil && !errors.As(end, &crash) {
 		return
 	}
 	last := &LastCrash{Crash: crash, Batch: c.crashes.takeLast()}

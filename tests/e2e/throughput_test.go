@@ -26,7 +26,7 @@ func TestThroughput_given_offsets_stored_after_consuming_when_a_backlog_is_drain
 	}
 	const (
 		messages = 1_600_000
-		rounds   = 5
+		rounds   = 3
 		least    = 0.8
 	)
 	for _, partitions := range []int{1, 8} {

@@ -51,6 +51,12 @@ static bool prepare(struct postgres *postgres) {
     return ok;
 }
 
+/* libpq would print what the server remarks, such as that a table exists already. */
+static void log_notice(void *nothing, const char *text) {
+    (void)nothing;
+    iggy_log(IGGY_LOG_DEBUG, "PostgreSQL: %.*s", (int)strcspn(text, "\n"), text);
+}
+
 bool postgres_connect(struct postgres *postgres) {
     /* What the string itself says comes last and wins. */
     const char *const names[] = {"application_name", "connect_timeout", "tcp_user_timeout",
@@ -59,6 +65,7 @@ bool postgres_connect(struct postgres *postgres) {
     if (PQstatus(postgres->connection) == CONNECTION_OK) return true;
     postgres_close(postgres);
     postgres->connection = PQconnectdbParams(names, values, 1);
+    PQsetNoticeProcessor(postgres->connection, log_notice, NULL);
     if (PQstatus(postgres->connection) != CONNECTION_OK) {
         log_connection(postgres->connection);
     } else if (prepare(postgres)) {

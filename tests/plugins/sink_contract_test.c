@@ -148,7 +148,8 @@ static void bytes_at_random_do_no_harm(void) {
             bad.messages[(seed >> 33) % bad.messages_len] = (uint8_t)(seed >> 20);
         }
         int32_t code = consume_messages(id, &bad, bad.messages_len);
-        CHECK(code == IGGY_OK || code == IGGY_INVALID);
+        /* What can be decoded may still be nothing that the far end takes. */
+        CHECK(code == IGGY_OK || code == IGGY_INVALID || code == IGGY_FAILED);
         host_free_blobs(&bad);
     }
     host_free_blobs(&blobs);

@@ -184,3 +184,31 @@ func TestDeadlineBelongsToTheOldestCall(t *testing.T) {
 	// and the unanswered call ends it.
 	wantError(t, c.ping(testContext(t)), ErrTimeout)
 }
+
+func TestConnection_given_a_server_with_nagles_algorithm_when_answers_follow_one_another_should_not_wait_for_the_delayed_acknowledgement(t *testing.T) {
+	const pairs, delay = 50, 40 * time.Millisecond
+	c := dialTest(t, listen(t, func(peer net.Conn) {
+		peer.(*net.TCPConn).SetNoDelay(false)
+		for range pairs {
+			readRequest(peer)
+			readRequest(peer)
+			peer.Write(answer())
+			peer.Write(answer()) // not sent before the first is acknowledged
+		}
+		io.Copy(io.Discard, peer)
+	}), patience)
+	start := time.Now()
+	for range pairs {
+		first, second := newCall(cmdPing), newCall(cmdPing)
+		c.send(append(pingFrame(), pingFrame()...), first, second)
+		for _, k := range []*call{first, second} {
+			_, err := c.wait(testContext(t), k)
+			want(t, err, nil)
+		}
+	}
+	if took := time.Since(start); took > pairs*delay/2 {
+		t.Errorf("%d pairs took %v", pairs, took)
+	} else {
+		t.Logf("%d pairs took %v", pairs, took)
+	}
+}

@@ -48,6 +48,22 @@ func TestWrite_given_each_language_and_kind_should_fill_every_template(t *testin
 	}
 }
 
+func TestWrite_given_a_sink_should_be_a_plugin_of_60_lines_at_most(t *testing.T) {
+	for lang, file := range map[string]string{"c": "orders.c", "cpp": "orders.cpp", "rust": "src/lib.rs"} {
+		dir := filepath.Join(t.TempDir(), "orders")
+		if _, err := (Project{Name: "orders", Lang: lang, Kind: "sink"}).Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		plugin, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(string(plugin), "\n"); lines > 60 {
+			t.Errorf("%s has %d lines", file, lines)
+		}
+	}
+}
+
 func TestWrite_given_what_cannot_be_should_say_so_and_write_nothing(t *testing.T) {
 	for _, test := range []struct {
 		project Project

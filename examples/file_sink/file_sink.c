@@ -204,7 +204,7 @@ static int32_t consume(void *instance, iggy_batch *batch) {
     size_t len = 0;
     char *lines = lines_of(batch, &len);
     if (!lines) {
-        iggy_log(IGGY_LOG_ERROR, "a message has headers that cannot be decoded, or memory is short");
+        iggy_log(IGGY_LOG_ERROR, "headers of a message cannot be decoded, or memory is short");
         return IGGY_INVALID;
     }
     bool ok = len == 0 || append(sink, lines, len);
@@ -213,5 +213,6 @@ static int32_t consume(void *instance, iggy_batch *batch) {
     return ok ? IGGY_OK : IGGY_FAILED;
 }
 
-static const iggy_sink_plugin plugin = {"file_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
+static const iggy_sink_plugin plugin = {
+    "file_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
 IGGY_SINK_PLUGIN(plugin)

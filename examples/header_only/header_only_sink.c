@@ -85,8 +85,9 @@ static struct reader read_bytes(struct reader *reader) {
 /* The length of the character in UTF-8 that begins here, 0 when it is none. */
 static size_t character(const uint8_t *at, const uint8_t *end) {
     uint8_t lead = at[0];
-    size_t len = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-    if (len > (size_t)(end - at)) return 0;
+    if (lead < 0x80) return 1;
+    size_t len = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (lead < 0xc2 || lead > 0xf4 || len > (size_t)(end - at)) return 0;
     for (size_t i = 1; i < len; i++) {
         if ((at[i] & 0xc0) != 0x80) return 0;
     }

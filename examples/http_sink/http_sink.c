@@ -98,7 +98,9 @@ static char *json_of(const struct http_sink *sink, const iggy_batch *batch,
     const cJSON *shown = sink->include_metadata ? object : cJSON_GetObjectItem(object, "payload");
     char *text = ok ? cJSON_PrintUnformatted(shown) : NULL;
     cJSON_Delete(object);
-    if (!text) iggy_log(IGGY_LOG_ERROR, "a message has headers that cannot be decoded, or memory is short");
+    if (!text) {
+        iggy_log(IGGY_LOG_ERROR, "headers of a message cannot be decoded, or memory is short");
+    }
     return text;
 }
 
@@ -270,5 +272,6 @@ static int32_t consume(void *instance, iggy_batch *batch) {
     return ok ? IGGY_OK : IGGY_FAILED;
 }
 
-static const iggy_sink_plugin plugin = {"http_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
+static const iggy_sink_plugin plugin = {
+    "http_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
 IGGY_SINK_PLUGIN(plugin)

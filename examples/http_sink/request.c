@@ -86,7 +86,8 @@ bool request_send(CURL *curl, const struct endpoint *endpoint, const void *body,
         if (fate == SENT) return true;
         if (fate == REFUSED || retry > endpoint->retry.most) break;
         unsigned ms = pause_ms(curl, endpoint, retry);
-        iggy_log(IGGY_LOG_WARN, "%s, retry %u of %u in %u ms", why, retry, endpoint->retry.most, ms);
+        iggy_log(IGGY_LOG_WARN, "%s, retry %u of %u in %u ms", why, retry, endpoint->retry.most,
+                 ms);
         sleep_us((uint64_t)ms * 1000);
     }
     iggy_log(IGGY_LOG_ERROR, "a request failed: %s", why);

@@ -42,12 +42,15 @@ static uint64_t random_below(struct random_source *source, uint64_t limit) {
 static void produce_record(struct random_source *source, iggy_producer *producer, uint64_t id) {
     static const char *const titles[] = {"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"};
     const char *title = titles[random_below(source, sizeof titles / sizeof *titles)];
-    unsigned user = (unsigned)random_below(source, 10000), age = 18 + (unsigned)random_below(source, 80);
+    unsigned user = (unsigned)random_below(source, 10000);
+    unsigned age = 18 + (unsigned)random_below(source, 80);
     int head = snprintf(source->record, MAX_RECORD,
                         "{\"id\":%llu,\"title\":\"%s\",\"name\":\"user_%u\",\"age\":%u,\"text\":\"",
                         (unsigned long long)id, title, user, age);
     char *end = source->record + head;
-    for (size_t i = 0; i < source->payload_size; i++) *end++ = (char)('a' + random_below(source, 26));
+    for (size_t i = 0; i < source->payload_size; i++) {
+        *end++ = (char)('a' + random_below(source, 26));
+    }
     *end++ = '"';
     *end++ = '}';
     iggy_produce(producer, source->record, (size_t)(end - source->record));

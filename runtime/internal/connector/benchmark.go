@@ -17,15 +17,53 @@ import (
 // batch. Scripts of upstream's read them: names, types and order of the fields are fixed.
 const benchmarkTarget = "iggy_connectors::benchmark"
 
-// benchmarkLog returns the logger of an instance's benchmark events, nil when none are
-// asked for.
-func (c *connector) benchmarkLog(enabled bool, instanceID uint32) *slog.Logger {
+// eventLog writes events beside the loops that they are about: to form and export one takes a
+// part of the time that a batch takes. A nil *eventLog writes none.
+type eventLog struct {
+	handler slog.Handler
+	records chan slog.Record
+	written chan struct{} // closed when the last is
+}
+
+// maxEvents may wait to be written; then the loops wait, so that none is lost.
+const maxEvents = 1024
+
+// benchmarkLog returns what writes the benchmark events of an instance, nil when none are asked
+// for. It is to be closed.
+func (c *connector) benchmarkLog(enabled bool, instanceID uint32) *eventLog {
 	if !enabled {
 		return nil
 	}
 	c.log.Info(fmt.Sprintf("Benchmark mode enabled for %s connector with ID: %d, key: %s", c.id.Kind, instanceID, c.id.Key))
-	return c.env.Logger.With(telemetry.Target, benchmarkTarget,
+	logger := c.env.Logger.With(telemetry.Target, benchmarkTarget,
 		telemetry.ConnectorType, string(c.id.Kind), telemetry.ConnectorKey, c.id.Key)
+	l := &eventLog{handler: logger.Handler(), records: make(chan slog.Record, maxEvents), written: make(chan struct{})}
+	go l.write()
+	return l
+}
+
+func (l *eventLog) write() {
+	defer close(l.written)
+	for record := range l.records {
+		_ = l.handler.Handle(context.Background(), record) // there is no other place to tell it
+	}
+}
+
+func (l *eventLog) add(attrs ...slog.Attr) {
+	if !l.handler.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
+	record := slog.NewRecord(time.Now(), slog.LevelInfo, "benchmark", 0)
+	record.AddAttrs(attrs...)
+	l.records <- record
+}
+
+// close waits until all events are written. No loop may add any more.
+func (l *eventLog) close() {
+	if l != nil {
+		close(l.records)
+		<-l.written
+	}
 }
 
 // sinkTimes says how the time of one batch of a sink was spent.
@@ -40,8 +78,8 @@ type sinkTimes struct {
 	prepare            time.Duration // transforms and encoding
 }
 
-func (t *sinkTimes) log(to *slog.Logger) {
-	to.LogAttrs(context.Background(), slog.LevelInfo, "benchmark",
+func (t *sinkTimes) log(to *eventLog) {
+	to.add(
 		slog.String("stream", t.stream),
 		slog.String("topic", t.topic),
 		slog.Uint64("partition_id", uint64(t.partition)),
@@ -64,8 +102,8 @@ type sourceTimes struct {
 	decode, prepare, iggySend, stateSave, total time.Duration
 }
 
-func (t *sourceTimes) log(to *slog.Logger) {
-	to.LogAttrs(context.Background(), slog.LevelInfo, "benchmark",
+func (t *sourceTimes) log(to *eventLog) {
+	to.add(
 		slog.Int("batch_size", t.produced),
 		slog.Int("sent_count", t.sent),
 		microseconds("decode_us", t.decode),

@@ -5,7 +5,6 @@
 package connector
 
 import (
-	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -21,10 +20,10 @@ import (
 // clock a few times a batch, never for a message.
 type sinkObserver struct {
 	metrics   *metrics.Connector
-	benchmark *slog.Logger // nil: no events
-	spans     *spans       // nil: no traces
-	asked     time.Time    // when the loop last asked for a batch
-	batch     sinkTimes    // the one at hand
+	benchmark *eventLog // nil: no events
+	spans     *spans    // nil: no traces
+	asked     time.Time // when the loop last asked for a batch
+	batch     sinkTimes // the one at hand
 }
 
 // of makes the observer of one loop.
@@ -100,12 +99,12 @@ func (o *sinkObserver) end(err error) {
 // sourceObserver is the same for a forwarder.
 type sourceObserver struct {
 	metrics   *metrics.Connector
-	benchmark *slog.Logger
+	benchmark *eventLog
 	spans     *spans
 	batch     sourceTimes
 }
 
-func newSourceObserver(c *connector, benchmark *slog.Logger) sourceObserver {
+func newSourceObserver(c *connector, benchmark *eventLog) sourceObserver {
 	return sourceObserver{metrics: c.metrics, benchmark: benchmark, spans: newSpans(c, "forward", trace.SpanKindProducer)}
 }
 

@@ -86,6 +86,7 @@ func (p *sinkPlan) consume(ctx context.Context, c *connector, instance *plugin.S
 	replays := newReplayer()
 	c.replayer.Store(replays)
 	observe := sinkObserver{metrics: c.metrics, benchmark: c.benchmarkLog(p.config.Benchmark, instance.ID())}
+	defer observe.benchmark.close()
 	var loops sync.WaitGroup
 	for _, topic := range p.topics {
 		spread := newSpread(c.iggyConfig(), topic)

@@ -102,6 +102,7 @@ func (p *sourcePlan) forward(ctx context.Context, c *connector, instance *plugin
 	live, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	f := p.forwarder(c, instance, targets, file, end)
+	defer f.observe.benchmark.close()
 	if dead != nil {
 		f.letters = &letters{deadLetters: dead}
 	}

@@ -61,7 +61,7 @@ func runBare(description string) error {
 
 // bareConnector does on its own connection what a connector would do.
 func (j job) bareConnector(number int) error {
-	w, err := dialWire(j.Address)
+	w, err := dialWire(j.Address, j.Access)
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,9 @@ func TestNoise_given_two_series_should_be_the_middle_of_their_differences(t *tes
 	if got := noise([]float64{0}, []float64{0}); got != 0 {
 		t.Error(got)
 	}
+	if got := noise([]float64{1}, nil); !math.IsNaN(got) {
+		t.Error(got)
+	}
 }
 
 func TestReports_given_several_sinks_should_count_between_the_first_call_and_the_last(t *testing.T) {

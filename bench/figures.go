@@ -71,7 +71,7 @@ func median(values []float64) float64 {
 
 // noise is by how much runs of the same program differ that were made in turns: the
 // median of the differences, each as a part of the mean of the two. What differs by less
-// than that does not differ.
+// than that does not differ. It is NaN where one of them shows nothing.
 func noise(a, b []float64) float64 {
 	var differences []float64
 	for i := range min(len(a), len(b)) {

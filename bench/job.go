@@ -21,6 +21,7 @@ type job struct {
 	Address string `json:"address"`
 	Stream  string `json:"stream"`
 	Topic   string `json:"topic"`
+	Access  string `json:"access,omitempty"` // token
 	Dir     string `json:"dir"`
 	build   string
 }

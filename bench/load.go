@@ -54,7 +54,7 @@ func (s scenario) payloads(count int) ([][]byte, error) {
 
 // fill sends the messages that each sink of a scenario is to read.
 func (s *server) fill(topic string, what scenario) error {
-	w, err := dialWire(s.address)
+	w, err := dialWire(s.address, "")
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *server) fill(topic string, what scenario) error {
 // produce sends at the scenario's rate. A late answer delays the next send, which then
 // goes at once, until the schedule is met again.
 func (s *server) produce(j job) error {
-	w, err := dialWire(s.address)
+	w, err := dialWire(s.address, "")
 	if err != nil {
 		return err
 	}

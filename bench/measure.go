@@ -6,6 +6,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -128,8 +129,8 @@ func (b *bench) scenario(s scenario) (result, error) {
 	}
 	r := result{scenario: s, ours: append(series[0], series[2]...), noise: figures{}, others: []other{{bareName, series[1]}}, Failed: failed}
 	for _, m := range columns {
-		if first, second := series[0].values(m), series[2].values(m); len(first) > 0 {
-			r.noise[m] = noise(first, second)
+		if n := noise(series[0].values(m), series[2].values(m)); !math.IsNaN(n) {
+			r.noise[m] = n
 		}
 	}
 	if b.peer != nil {
@@ -148,6 +149,9 @@ func (b *bench) once(s scenario, c contender, topics *topics) (figures, error) {
 	j.Dir = filepath.Join(b.dir, j.Name)
 	if err := os.MkdirAll(filepath.Join(j.Dir, "connectors"), 0o755); err != nil {
 		return nil, err
+	}
+	if s.Token {
+		j.Access = b.server.token
 	}
 	var err error
 	if j.Topic, err = topics.next(); err != nil {

@@ -32,8 +32,8 @@ func (r *runtime) start(j job) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := fmt.Sprintf("[http]\naddress = %q\napi_key = %q\npprof = true\n[iggy]\naddress = %q\n[state]\npath = %q\n[connectors]\nconfig_type = \"local\"\nconfig_dir = %q\n",
-		api, apiKey, j.Address, filepath.Join(j.Dir, "state"), filepath.Join(j.Dir, "connectors"))
+	settings := fmt.Sprintf("[http]\naddress = %q\napi_key = %q\npprof = true\n[iggy]\naddress = %q\ntoken = %q\n[state]\npath = %q\n[connectors]\nconfig_type = \"local\"\nconfig_dir = %q\n",
+		api, apiKey, j.Address, j.Access, filepath.Join(j.Dir, "state"), filepath.Join(j.Dir, "connectors"))
 	files := map[string]string{"config.toml": settings}
 	for i := range j.Connectors {
 		files[fmt.Sprintf("connectors/%s%d.toml", j.Kind, i)] = j.connector(i, j)

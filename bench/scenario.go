@@ -35,6 +35,9 @@ type scenario struct {
 	// Idle is how long the process is watched when nothing is left to do.
 	Idle time.Duration `json:"idle_ns,omitempty"`
 
+	// Token makes connections log in by an access token instead of a password.
+	Token bool `json:"token,omitempty"`
+
 	OnePartition bool `json:"one_partition,omitempty"` // all messages are in the last one
 
 	goals []goal

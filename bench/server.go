@@ -21,7 +21,8 @@ import (
 // server is the Iggy server of a bench, with a stream of its own.
 type server struct {
 	address string
-	stream  string
+	stream  string // also the name of the access token
+	token   string
 	broker  *exec.Cmd // nil for a given server
 	client  *tcp.IggyTcpClient
 }
@@ -41,7 +42,13 @@ func startServer(command, address string) (*server, error) {
 	if _, err := s.client.LoginUser("iggy", "iggy"); err != nil {
 		return nil, err
 	}
-	_, err = s.client.CreateStream(s.stream)
+	if _, err = s.client.CreateStream(s.stream); err != nil {
+		return nil, err
+	}
+	access, err := s.client.CreatePersonalAccessToken(s.stream, 0)
+	if err == nil {
+		s.token = access.Token
+	}
 	return s, err
 }
 
@@ -72,6 +79,7 @@ func (s *server) close() {
 	if id, err := iggcon.NewIdentifier(s.stream); err == nil {
 		_ = s.client.DeleteStream(id)
 	}
+	_ = s.client.DeletePersonalAccessToken(s.stream)
 	_ = s.client.Close()
 	if s.broker != nil {
 		_ = s.broker.Process.Signal(syscall.SIGTERM)

@@ -15,9 +15,10 @@ import (
 
 // Commands of Iggy's protocol.
 const (
-	login = 38
-	poll  = 100
-	send  = 101
+	login      = 38
+	loginToken = 44
+	poll       = 100
+	send       = 101
 )
 
 const (
@@ -33,14 +34,18 @@ type wire struct {
 	body []byte
 }
 
-// dialWire connects and logs in.
-func dialWire(address string) (*wire, error) {
+// dialWire connects and logs in, by the token if there is one.
+func dialWire(address, token string) (*wire, error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	w := &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
-	_, err = w.call(frame(login, []byte("\x04iggy\x04iggy\x00\x00\x00\x00\x00\x00\x00\x00")))
+	identity := frame(login, []byte("\x04iggy\x04iggy\x00\x00\x00\x00\x00\x00\x00\x00"))
+	if token != "" {
+		identity = frame(loginToken, append([]byte{byte(len(token))}, token...))
+	}
+	_, err = w.call(identity)
 	return w, err
 }
 

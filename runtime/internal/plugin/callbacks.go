@@ -18,13 +18,13 @@ import "unsafe"
 //export hostSendV1
 func hostSendV1(id C.uint32_t, messages *C.host_byte, length C.size_t) {
 	bytes, ok := view(messages, length)
-	deliver(uint32(id), 0, bytes, ok)
+	deliver(uint32(id), 0, bytes, uint64(length), ok)
 }
 
 //export hostSendV2
 func hostSendV2(id C.uint32_t, batchID C.uint64_t, messages *C.host_byte, length C.size_t) C.int32_t {
 	bytes, ok := view(messages, length)
-	return C.int32_t(deliver(uint32(id), uint64(batchID), bytes, ok))
+	return C.int32_t(deliver(uint32(id), uint64(batchID), bytes, uint64(length), ok))
 }
 
 //export hostLog

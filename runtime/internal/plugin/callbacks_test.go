@@ -163,7 +163,7 @@ func TestLookUpOfAReceiverAllocatesNothing(t *testing.T) {
 	receivers.set(1<<31, receiverFunc(func(uint64, []byte) int32 { return 5 }))
 	defer receivers.remove(1 << 31)
 	n := testing.AllocsPerRun(100, func() {
-		if code := deliver(1<<31, 1, nil, true); code != 5 {
+		if code := deliver(1<<31, 1, nil, 0, true); code != 5 {
 			t.Errorf("received with code %d", code)
 		}
 	})
@@ -175,7 +175,7 @@ func TestLookUpOfAReceiverAllocatesNothing(t *testing.T) {
 func TestStrayBatchesDoNotFillTheLog(t *testing.T) {
 	_, logged := newHost(t)
 	for range 1000 {
-		deliver(1<<30, 1, nil, true)
+		deliver(1<<30, 1, nil, 0, true)
 	}
 	if n, _ := logged.count("instance that is not running"); n > 1+int(patience/strayInterval) {
 		t.Fatalf("%d lines", n)

@@ -140,12 +140,13 @@ static void answer(const struct frame *frame) {
 static int32_t hand_over(uint32_t generation, uint32_t instance, uint64_t batch, const uint8_t *messages,
                          size_t length) {
     uint32_t slot = take_batch_slot();
+    uint32_t low = (uint32_t)length, high = (uint32_t)((uint64_t)length >> 32);
     bool possible = length <= MAX_BATCH_BYTES && (messages != NULL || length == 0);
     if (!possible) length = 0;
     uint8_t *window = window_of(&batch_slots[slot].window, BATCHES_FD, slot, length);
     if (length > 0) memcpy(window, messages, length);
     struct frame frame = {.kind = FRAME_BATCH, .slot = slot, .instance = instance, .value = generation,
-                          .batch = batch, .length = {possible ? (uint32_t)length : IMPOSSIBLE_LENGTH}};
+                          .batch = batch, .length = {possible ? low : IMPOSSIBLE_LENGTH, low, high}};
     emit(&frame, NULL, 0, NULL, 0);
     int32_t code = await_answer(&batch_slots[slot]);
     leave_batch_slot(slot, length);

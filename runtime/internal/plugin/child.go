@@ -67,6 +67,7 @@ type Batch struct {
 	// valid until OnBatch returns. Impossible is set instead when the plugin gave a length or
 	// a pointer that cannot be.
 	Messages   []byte
+	Length     uint64 // as the plugin says
 	Impossible bool
 }
 
@@ -589,7 +590,10 @@ func (c *Child) received(f *frame) error {
 	if !c.inFlight[slot].CompareAndSwap(false, true) {
 		return errors.New("a batch in a slot that is taken")
 	}
-	batch := Batch{Generation: Generation(f.value), Instance: uint32(f.instance), ID: uint64(f.batch)}
+	batch := Batch{
+		Generation: Generation(f.value), Instance: uint32(f.instance), ID: uint64(f.batch),
+		Length: uint64(f.length[1]) | uint64(f.length[2])<<32,
+	}
 	if f.length[0] == C.IMPOSSIBLE_LENGTH {
 		batch.Impossible = true
 	} else {

@@ -58,7 +58,8 @@ enum frame_kind {
 
     /* From the child. */
     FRAME_RETURN, /* of the call in the slot; value: its code; text of length[0] */
-    FRAME_BATCH,  /* length[0] bytes in the slot; value: generation of the callback */
+    FRAME_BATCH,  /* length[0] bytes in the slot; value: generation of the callback; length[1] and
+                   * [2]: low and high half of the length that the plugin gave */
     FRAME_LOG,    /* value: level; text: target of length[0], message of length[1] */
 };
 

@@ -108,7 +108,7 @@ func (p *isolated) receive(id uint32, b Batch) int32 {
 		strayBatches.report(b.Instance)
 		return CodeRefused
 	}
-	return deliver(id, b.ID, b.Messages, !b.Impossible)
+	return deliver(id, b.ID, b.Messages, b.Length, !b.Impossible)
 }
 
 // open starts the process and makes the first call into it.

@@ -70,7 +70,7 @@ func TestIsolated_given_a_sink_when_used_should_behave_as_in_the_host(t *testing
 
 func TestIsolated_given_a_source_of_generation_2_when_started_should_deliver_to_its_receiver(t *testing.T) {
 	h, logged := newHost(t)
-	s := openIsolatedSource(t, h, "then send 2 send_as 99")
+	s := openIsolatedSource(t, h, "then send 2 send_as 99 send_endless")
 	received := make(collector, 3)
 	if code := s.Start(received); code != CodeOK {
 		t.Fatalf("handle returned %d", code)
@@ -85,6 +85,7 @@ func TestIsolated_given_a_source_of_generation_2_when_started_should_deliver_to_
 	}
 	logged.await(t, "send_as -1")
 	logged.await(t, "an instance that is not running")
+	logged.await(t, "length=18446744073709551615")
 }
 
 func TestIsolated_given_a_call_that_dies_when_made_should_cost_its_instance_alone(t *testing.T) {

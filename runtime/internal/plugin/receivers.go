@@ -15,8 +15,9 @@ import (
 // Go pointer.
 var receivers idTable[Receiver]
 
-// deliver gives a batch to the receiver of the instance. Not ok are bytes that cannot be.
-func deliver(id uint32, batchID uint64, messages []byte, ok bool) (code int32) {
+// deliver gives a batch to the receiver of the instance. It is not ok when the length that
+// the plugin gave, or its pointer, cannot be.
+func deliver(id uint32, batchID uint64, messages []byte, length uint64, ok bool) (code int32) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			code = CodeRefused
@@ -31,7 +32,7 @@ func deliver(id uint32, batchID uint64, messages []byte, ok bool) (code int32) {
 	}
 	if !ok {
 		processLog.Load().Error("A plugin handed over a batch of an impossible length; the batch is refused.",
-			"plugin_id", id)
+			"plugin_id", id, "length", length)
 		return CodeRefused
 	}
 	return r.Receive(batchID, messages)

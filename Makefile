@@ -30,7 +30,7 @@ TAGS := grpcnotrace,codec.notmono,codec.notfastpath
 FILE ?= examples/data/sensors.ndjson
 FOR ?=
 
-.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-isolation test-faults bench habits vulnerabilities image dist clean
+.PHONY: all build plugins quickstart test lint test-go test-c test-timing test-isolation test-faults bench format habits vulnerabilities image dist clean
 
 all: build plugins
 
@@ -89,6 +89,13 @@ bench: build plugins
 
 bench-full: build plugins
 	go run ./bench --table full $(BENCH)
+
+# Go, C, C++ and Rust in the shape that the checks want.
+format:
+	@.ci/setup clang-format cargo
+	gofmt -w $$(git ls-files '*.go')
+	clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp' ':!abi/testdata')
+	for manifest in $$(git ls-files '*/Cargo.toml'); do cargo fmt --manifest-path $$manifest || exit 1; done
 
 # What keeps the sources in one shape, and the licences of dependencies.
 habits:

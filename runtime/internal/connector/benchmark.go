@@ -18,7 +18,7 @@ import (
 const benchmarkTarget = "iggy_connectors::benchmark"
 
 // eventLog writes events beside the loops that they are about: to form and export one takes a
-// part of the time that a batch takes. A nil *eventLog writes none.
+// part of the time that a batch takes.
 type eventLog struct {
 	handler slog.Handler
 	records chan slog.Record

@@ -36,10 +36,6 @@ func hostLog(instance C.uint32_t, level C.uint8_t, target *C.host_byte, targetLe
 	logRecord(uint32(instance), uint8(level), targetBytes, messageBytes)
 }
 
-// maxLength is beyond what any plugin hands over at once: a greater length is a mistake,
-// and the memory behind it may not be there.
-const maxLength = 1 << 30
-
 // view is memory of the plugin as a slice, valid until the callback returns. With length 0
 // the pointer may be anything.
 func view(data *C.host_byte, length C.size_t) (bytes []byte, ok bool) {

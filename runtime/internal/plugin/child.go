@@ -594,9 +594,13 @@ func (c *Child) received(f *frame) error {
 		Generation: Generation(f.value), Instance: uint32(f.instance), ID: uint64(f.batch),
 		Length: uint64(f.length[1]) | uint64(f.length[2])<<32,
 	}
-	if f.length[0] == C.IMPOSSIBLE_LENGTH {
+	limit := c.options.Limits.Memory
+	switch {
+	case f.length[0] == C.IMPOSSIBLE_LENGTH:
 		batch.Impossible = true
-	} else {
+	case limit > 0 && uint64(f.length[0]) > limit:
+		return fmt.Errorf("a batch of %d bytes, with memory for %d", f.length[0], limit)
+	default:
 		var err error
 		if batch.Messages, err = c.batches.window(slot, int(f.length[0])); err != nil {
 			return err

@@ -292,6 +292,9 @@ func TestChild_given_two_calls_when_one_kills_the_process_should_blame_that_one(
 }
 
 func TestChild_given_a_memory_limit_when_the_plugin_allocates_without_end_should_cost_the_process(t *testing.T) {
+	if addressSanitizer {
+		t.Skip("the sanitizer itself takes more")
+	}
 	c := scriptedChild(t, ChildOptions{Limits: Limits{Memory: 256 << 20, NoCore: true}})
 	_, err := runIn(c, "die allocate")
 	var crash *Crash

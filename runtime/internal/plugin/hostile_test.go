@@ -85,6 +85,8 @@ func beHostile(name string) {
 		shrink()
 	case "rewrite":
 		rewrite()
+	case "a large batch":
+		send(packetOf(frameBatch, 0, 1, 1, 0, [3]uint32{1 << 30}))
 	case "silence":
 	default:
 		for _, p := range hostile[name].packets {
@@ -149,6 +151,13 @@ func TestHostileChild_given_noise_when_received_should_end_it(t *testing.T) {
 		if _, err := child.SinkConsume(1, nil, nil, nil); err == nil {
 			t.Fatal("the call returned")
 		}
+	}
+}
+
+func TestHostileChild_given_a_batch_that_its_memory_could_not_hold_when_received_should_end_it(t *testing.T) {
+	child := startChild(t, ChildOptions{hostile: "a large batch", Limits: Limits{Memory: 1<<30 - 1}})
+	if _, err := child.SinkConsume(1, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "a batch of 1073741824 bytes, with memory for 1073741823") {
+		t.Fatalf("error %v", err)
 	}
 }
 

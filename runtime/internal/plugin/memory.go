@@ -1,0 +1,123 @@
+// Licensed to the Apache Software Foundation (ASF) under one or more contributor
+// license agreements; and to You under the Apache License, Version 2.0. See LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+// #include "child.h"
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// memory is a file of memory that host and child share. It cannot change its size, so that
+// no access to it can fail. The owner of a slot alone uses what is mapped of it.
+type memory struct {
+	file       *os.File
+	protection int
+	windows    [childSlots][]byte
+}
+
+func newMemory(name string, protection int) (*memory, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("shared memory cannot be made: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	if err := unix.Ftruncate(fd, C.MEMORY_BYTES); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("shared memory cannot be sized: %w", err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("shared memory cannot be sealed: %w", err)
+	}
+	return &memory{file: file, protection: protection}, nil
+}
+
+// window returns the first bytes of a slot.
+func (m *memory) window(slot uint32, length int) ([]byte, error) {
+	mapped := m.windows[slot]
+	if length <= len(mapped) {
+		return mapped[:length:length], nil
+	}
+	if mapped != nil {
+		m.windows[slot] = nil
+		if err := unix.Munmap(mapped); err != nil {
+			return nil, err
+		}
+	}
+	size := 64 << 10
+	for size < length {
+		size *= 2
+	}
+	mapped, err := unix.Mmap(int(m.file.Fd()), int64(slot)*slotBytes, size, m.protection, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("shared memory cannot be mapped: %w", err)
+	}
+	m.windows[slot] = mapped
+	return mapped[:length:length], nil
+}
+
+// put copies the arguments of a call into its slot.
+func (m *memory) put(slot uint32, arguments [][]byte) (length int, err error) {
+	for _, a := range arguments {
+		length += len(a)
+	}
+	if length > slotBytes {
+		return 0, fmt.Errorf("a call with %d bytes", length)
+	}
+	window, err := m.window(slot, length)
+	for _, a := range arguments {
+		window = window[copy(window, a):]
+	}
+	return length, err
+}
+
+// leave gives back what a large call took of memory.
+func (m *memory) leave(slot uint32, used int) {
+	if used > slotKeepBytes {
+		// It only saves memory.
+		_ = unix.Fallocate(int(m.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE,
+			int64(slot)*slotBytes+slotKeepBytes, int64(used-slotKeepBytes))
+	}
+}
+
+func (m *memory) close() {
+	for _, mapped := range m.windows {
+		if mapped != nil {
+			_ = unix.Munmap(mapped)
+		}
+	}
+	m.file.Close()
+}
+
+// crashReport is what a process wrote before it died.
+type crashReport struct {
+	written   bool
+	signal    uint32
+	slot      uint32
+	address   uint64
+	backtrace []byte
+}
+
+// readReport copies the report out of the batches file, where a child may have put
+// anything.
+func readReport(batches *memory) crashReport {
+	var head C.struct_crash_report
+	content := make([]byte, C.sizeof_struct_crash_report+C.REPORT_TEXT_BYTES)
+	n, err := unix.Pread(int(batches.file.Fd()), content, C.REPORT_OFFSET)
+	if err != nil || n != len(content) {
+		return crashReport{slot: noSlot}
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&head)), C.sizeof_struct_crash_report), content)
+	if head.written != 1 {
+		return crashReport{slot: noSlot}
+	}
+	return crashReport{true, uint32(head.signal), uint32(head.slot), uint64(head.address), content[C.sizeof_struct_crash_report:]}
+}

@@ -147,6 +147,9 @@ func TestSource_given_callback_for_an_unknown_id_or_after_close_when_it_comes_sh
 	w.start()
 	w.eventually("the stray batch was refused and the own one taken", func() bool { return w.results("stray") == "ra" })
 	w.stop()
+	if os.Getenv("ISOLATION") == "process" {
+		return // the process ends with close, and nothing comes any more
+	}
 	w.eventually("the batch after close was refused", func() bool { return w.results("stray") == "rar" })
 	if n := len(w.store.Messages("s", "t", 0)); n != 1 {
 		t.Fatalf("%d messages arrived, want 1", n)

@@ -86,6 +86,19 @@ func TestIsolation_given_a_batch_that_kills_the_process_always_when_max_crashes_
 	}
 }
 
+func TestIsolation_given_a_batch_whose_offset_is_stored_when_the_runtime_ends_before_it_is_consumed_should_count_it_lost(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 10)...)
+	w.crashingSink("user_5", "# after_polling\nmax_crashes = 1000\n")
+	w.start()
+	w.eventually("the process dies twice", func() bool { return w.metrics.Sink("out").Crashes.Get() > 1 })
+	w.stop()
+	if lost := w.metrics.Sink("out").Lost.Get(); lost != 10 {
+		t.Errorf("%d messages are lost", lost)
+	}
+}
+
 func TestIsolation_given_on_failure_stop_when_max_crashes_are_reached_should_end_without_another_crash_until_a_restart(t *testing.T) {
 	w := newWorld(t)
 	w.store.CreateTopic("s", "t", 1)

@@ -180,19 +180,18 @@ const (
 )
 
 func checkMemory(t *trial) {
-	until := time.Now().Add(time.Until(t.deadline) * 8 / 10)
-	t.openAndClose(each)
+	until := time.Now().Add(time.Until(t.deadline) * 7 / 10)
+	done := t.openAndClose(each, until)
 	first := t.look()
 	shaped, now := first, first
-	done := each
-	for ; done < openings && time.Now().Before(until) && !t.failed(); done += each {
+	for done < openings && time.Now().Before(until) && !t.failed() {
 		if done <= firstPart {
 			shaped = now
 		}
-		t.openAndClose(each)
+		done += t.openAndClose(each, until)
 		now = t.look()
-		t.leftBehind("threads", now.threads-first.threads, done+each)
-		t.leftBehind("descriptors", now.descriptors-first.descriptors, done+each)
+		t.leftBehind("threads", now.threads-first.threads, done)
+		t.leftBehind("descriptors", now.descriptors-first.descriptors, done)
 	}
 	grown, counted := now.resident-shaped.resident, int64(max(done-firstPart, each))
 	if grown > counted*leakBytes && grown > leakTotal {
@@ -201,10 +200,13 @@ func checkMemory(t *trial) {
 	t.pass("%d openings and closings; memory grew by %d KiB in the last %d", done, max(grown, 0)>>10, counted)
 }
 
-func (t *trial) openAndClose(times int) {
-	for range times {
+// openAndClose does it so many times, or fewer when that takes too long.
+func (t *trial) openAndClose(times int, until time.Time) (done int) {
+	for done < times && time.Now().Before(until) && !t.failed() {
 		t.close(t.openInstance())
+		done++
 	}
+	return done
 }
 
 func (t *trial) leftBehind(what string, count int64, openings int) {

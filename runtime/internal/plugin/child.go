@@ -34,6 +34,8 @@ type ChildOptions struct {
 	CallTimeout time.Duration
 	// Hold are files that the child keeps open for as long as it lives, such as a lock.
 	Hold []*os.File
+	// Environment is added to the host's.
+	Environment []string
 	// Quiet gives the child no standard output and error; else it shares the host's.
 	Quiet bool
 	// OnBatch is called, on a goroutine of its own, when a thread of the plugin calls one of
@@ -218,7 +220,7 @@ func (c *Child) spawn(channel *os.File) error {
 	c.command = exec.Command("/proc/self/exe")
 	c.command.Args = []string{"iggy-plugin " + c.options.Name}
 	c.command.ExtraFiles = append([]*os.File{channel, c.calls.file, c.batches.file}, c.options.Hold...)
-	c.command.Env = childEnvironment(3 + len(c.command.ExtraFiles))
+	c.command.Env = append(childEnvironment(3+len(c.command.ExtraFiles)), c.options.Environment...)
 	if c.options.hostile != "" {
 		c.command.Env = append(os.Environ(), hostileVariable+"="+c.options.hostile)
 	}

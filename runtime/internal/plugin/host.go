@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -35,6 +36,9 @@ type Options struct {
 type Host struct {
 	logger *slog.Logger
 	cores  int // processors that Go would use by itself
+	// childEnvironment is what isolated plugins have in their environment in place of the
+	// host's.
+	childEnvironment []string
 
 	loading sync.Mutex           // held while a library is loaded, which may hang; taken before mu
 	load    atomic.Pointer[Call] // the load in progress
@@ -62,7 +66,9 @@ func NewHost(options Options) *Host {
 	}
 	processLog.Store(h.logger.With("target", pluginTarget))
 	ignoreBrokenPipes()
-	setTokioWorkers(options.Sources)
+	if setTokioWorkers(options.Sources) {
+		h.childEnvironment = []string{tokioWorkersFor(1)}
+	}
 	h.stopped.Go(h.keepSignalHandlers)
 	return h
 }
@@ -80,13 +86,18 @@ func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
 
 // setTokioWorkers makes the runtimes of Rust plugins large enough: a generation 1 callback
 // that waits holds a worker of its library, and with one worker a core the waiting ones
-// stop the other instances and their close.
-func setTokioWorkers(sources int) {
-	const variable = "TOKIO_WORKER_THREADS"
-	if _, set := os.LookupEnv(variable); !set {
-		// The error cases are an empty name and a NUL byte.
-		_ = os.Setenv(variable, strconv.Itoa(runtime.NumCPU()+2*sources))
+// stop the other instances and their close. It returns false when the operator has decided.
+func setTokioWorkers(sources int) bool {
+	name, value, _ := strings.Cut(tokioWorkersFor(sources), "=")
+	if _, set := os.LookupEnv(name); set {
+		return false
 	}
+	_ = os.Setenv(name, value) // the error cases are an empty name and a NUL byte
+	return true
+}
+
+func tokioWorkersFor(sources int) string {
+	return "TOKIO_WORKER_THREADS=" + strconv.Itoa(runtime.NumCPU()+2*sources)
 }
 
 // LoadSink loads the library that path means (see Resolve), or returns the loaded one.

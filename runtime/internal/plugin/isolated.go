@@ -88,7 +88,8 @@ func (p *isolated) start(id uint32) error {
 	child, err := StartChild(ChildOptions{
 		Name:   fmt.Sprintf("%d %s", id, filepath.Base(p.info.Path)),
 		Limits: p.isolation.Limits, CallTimeout: p.isolation.CallTimeout, Hold: p.hold,
-		OnBatch: func(b Batch) int32 { return p.receive(id, b) },
+		Environment: p.host.childEnvironment,
+		OnBatch:     func(b Batch) int32 { return p.receive(id, b) },
 		// Whatever thread logs, it is of this instance.
 		OnLog: func(r LogRecord) { logRecord(id, r.Level, r.Target, r.Message) },
 	})

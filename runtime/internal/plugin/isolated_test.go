@@ -5,8 +5,11 @@
 package plugin
 
 import (
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -108,6 +111,16 @@ func TestIsolated_given_a_call_that_dies_when_made_should_cost_its_instance_alon
 	if again := openIsolated(t, h, "ok"); run(again, "return 4") != 4 {
 		t.Error("the next instance does not work")
 	}
+}
+
+func TestIsolated_given_many_sources_when_one_is_isolated_should_have_the_threads_of_one(t *testing.T) {
+	t.Setenv("TOKIO_WORKER_THREADS", "") // so that it is restored
+	os.Unsetenv("TOKIO_WORKER_THREADS")
+	logged := newRecords()
+	h := NewHost(Options{Logger: slog.New(logged), Sources: 64})
+	t.Cleanup(h.Close)
+	openIsolated(t, h, "environment TOKIO_WORKER_THREADS")
+	logged.await(t, fmt.Sprintf("TOKIO_WORKER_THREADS=%d ", runtime.NumCPU()+2))
 }
 
 func TestIsolated_given_a_library_that_is_replaced_when_opened_again_should_run_the_new_one(t *testing.T) {

@@ -8,6 +8,7 @@ package plugin
 import "C"
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -217,7 +218,7 @@ func socketPair() (own *net.UnixConn, other *os.File, err error) {
 }
 
 func (c *Child) spawn(channel *os.File) error {
-	c.command = exec.Command("/proc/self/exe")
+	c.command = exec.CommandContext(context.Background(), "/proc/self/exe") // Close and Kill end it
 	c.command.Args = []string{"iggy-plugin " + c.options.Name}
 	c.command.ExtraFiles = append([]*os.File{channel, c.calls.file, c.batches.file}, c.options.Hold...)
 	c.command.Env = append(childEnvironment(3+len(c.command.ExtraFiles)), c.options.Environment...)

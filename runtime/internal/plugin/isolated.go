@@ -5,6 +5,7 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -128,10 +129,11 @@ func (p *isolated) call(call func(*Child) (int32, error)) int32 {
 		return CodeRefused
 	}
 	code, err := call(child)
-	switch err.(type) {
-	case nil:
+	died := (*callDeath)(nil)
+	switch {
+	case err == nil:
 		return code
-	case *callDeath:
+	case errors.As(err, &died):
 		return CodeDied
 	}
 	return CodeInterrupted

@@ -226,6 +226,7 @@ func (m *Manager) watch(ctx context.Context) {
 	every(ctx, watchInterval, func() {
 		for _, c := range m.all() {
 			c.watch(m.env.StuckCallAfter)
+			c.bill.total() // a peak of memory is seen only by those who look
 		}
 		counts := m.counts()
 		m.env.Plugins.SetRunning(counts.SourcesRunning + counts.SinksRunning)

@@ -129,7 +129,7 @@ func lock(path string, how int) (*os.File, error) {
 		return file, nil
 	}
 	file.Close()
-	if err == unix.EWOULDBLOCK {
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, ErrLocked
 	}
 	return nil, os.NewSyscallError("flock", err)
@@ -138,7 +138,7 @@ func lock(path string, how int) (*os.File, error) {
 // retry repeats a system call that a signal interrupted; Go itself sends some.
 func retry(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

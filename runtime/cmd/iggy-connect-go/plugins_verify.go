@@ -86,7 +86,7 @@ func verifyConfig(file string) (*verify.Config, error) {
 	}
 	if parsed.Sink != nil {
 		c.Kind = plugin.KindSink
-		if c.Schema, err = wire.ParseSchema(string(parsed.Sink.Streams[0].Schema)); err != nil {
+		if c.Schema, err = wire.ParseSchema(parsed.Sink.Streams[0].Schema); err != nil {
 			return nil, err
 		}
 	}

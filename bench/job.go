@@ -62,7 +62,7 @@ type quantiles struct {
 // awaitReports measures between the first consume call and the last, as the plugins saw them.
 func (j job) awaitReports(p *process) (figures, error) {
 	reports := make([]report, j.Connectors)
-	end := time.Now().Add(deadline)
+	end := time.Now().Add(j.patience())
 	for i := range reports {
 		for {
 			err := readReport(j.report(i), &reports[i])

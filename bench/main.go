@@ -8,6 +8,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -59,9 +60,9 @@ func run(args []string) error {
 	if len(results) == 0 {
 		return err
 	}
-	write := func(path string, content []byte) {
-		if path != "" && err == nil {
-			err = os.WriteFile(path, content, 0o644)
+	write := func(path string, content []byte) { // what was measured before a failure, too
+		if path != "" {
+			err = errors.Join(err, os.WriteFile(path, content, 0o644))
 		}
 	}
 	write(asJSON, encode(results))

@@ -17,6 +17,7 @@ var openCheck = check{name: "open", rule: []string{"iggy_sink_open_fn", "Returns
 
 // commonChecks are those of both kinds.
 var commonChecks = []check{
+	{name: "no_config", rule: []string{"iggy_sink_open_fn", "Pointers"}, needs: aLibrary, run: checkNoConfig},
 	{name: "broken_config", rule: []string{"iggy_sink_open_fn", "Returns"}, needs: aLibrary, run: checkBrokenConfig},
 	{name: "unknown_id", rule: []string{"iggy_%s_close_fn", "Returns"}, needs: aLibrary, run: checkUnknownID},
 	{name: "log", rule: []string{"iggy_log_fn", "Pointers"}, needs: aLibrary, run: checkLog},
@@ -34,6 +35,16 @@ func checkOpen(t *trial) {
 	t.want(ok, "open with the given configuration", t.open(id, t.config()))
 	t.want(ok, "close", t.close(id))
 	t.pass("an instance opens and closes")
+}
+
+// checkNoConfig opens with what a host gives a connector without plugin_config. It is the
+// plugin's to take it or not.
+func checkNoConfig(t *trial) {
+	if t.takes("no configuration", noConfig) {
+		t.pass("an instance opens without a configuration")
+		return
+	}
+	t.pass("it wants a configuration, and says so")
 }
 
 const hugeConfig = 8 << 20
@@ -57,7 +68,6 @@ func brokenConfigs() []brokenConfig {
 
 // checkBrokenConfig leaves it to a plugin that takes no configuration to ignore what it gets.
 func checkBrokenConfig(t *trial) {
-	t.takes("no configuration", []byte("null")) // or not, as it likes
 	var accepted []string
 	ignored := true
 	for _, broken := range brokenConfigs() {
@@ -90,7 +100,9 @@ func (t *trial) takes(what string, config []byte) bool {
 		t.want(ok, "close after an open that returned IGGY_OK", closed)
 		return true
 	case failed:
-		t.warn("open with %s returned IGGY_FAILED, not IGGY_INVALID", what)
+		if !bytes.Equal(config, noConfig) { // its defaults may lead to what is not there
+			t.warn("open with %s returned IGGY_FAILED, not IGGY_INVALID", what)
+		}
 		t.want(ok, "close after an open that returned IGGY_FAILED", closed)
 	default:
 		t.want(invalid, "close after an open that returned IGGY_INVALID", closed)

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -235,6 +236,24 @@ static void perform(struct frame *frame) {
     emit(&returned, text, text_length, NULL, 0);
 }
 
+/* ---- Limits -------------------------------------------------------------- */
+
+static void limit(const struct frame *frame) {
+    struct rlimit now, wanted = {frame->batch, frame->batch + frame->length[0]};
+    if (getrlimit((int)frame->value, &now) != 0) die("a limit is not known");
+    if (wanted.rlim_max > now.rlim_max) wanted.rlim_max = now.rlim_max;
+    if (wanted.rlim_cur > wanted.rlim_max) wanted.rlim_cur = wanted.rlim_max;
+    if (setrlimit((int)frame->value, &wanted) != 0) die("a limit cannot be set");
+}
+
+/* Both act before there is a second thread: niceness is a thread's own. */
+static bool limited(const struct frame *frame) {
+    if (frame->kind == FRAME_LIMIT) limit(frame);
+    else if (frame->kind != FRAME_NICE) return false;
+    else if (errno = 0, nice((int)frame->value) == -1 && errno != 0) die("it cannot be made nice");
+    return true;
+}
+
 /* ---- Threads ------------------------------------------------------------- */
 
 static atomic_int listening = 1;
@@ -255,6 +274,7 @@ static void *serve(void *unused) {
         ssize_t length = recv(CHANNEL_FD, &frame, sizeof frame, 0);
         if (length < 0 && errno == EINTR) continue;
         if (length <= 0) _exit(0); /* the host wants no more, or is gone */
+        if (limited(&frame)) continue;
         if (frame.kind == FRAME_ANSWER) {
             answer(&frame);
             continue;

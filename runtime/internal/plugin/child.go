@@ -162,12 +162,9 @@ func StartChild(options ChildOptions) (*Child, error) {
 	if err := c.start(); err != nil {
 		return nil, fmt.Errorf("the process of a plugin cannot be started: %w", err)
 	}
+	c.limit()
 	go c.read()
 	go c.watch()
-	if err := c.options.Limits.apply(c.command.Process.Pid); err != nil {
-		c.Close()
-		return nil, err
-	}
 	return c, nil
 }
 
@@ -253,39 +250,26 @@ func (l Limits) credential() *syscall.Credential {
 	return credential
 }
 
-// apply binds a process that has one thread yet: the others inherit.
-func (l Limits) apply(pid int) error {
+// limit has the process bind itself, while it has one thread yet: the others inherit.
+func (c *Child) limit() {
 	const grace = 5 // seconds from the signal that can be reported to the one that cannot
-	for _, limit := range []struct {
-		set      bool
-		resource int
-		soft     uint64
-		hard     uint64
-	}{
-		{l.Memory > 0, unix.RLIMIT_DATA, l.Memory, l.Memory},
-		{l.CPUSeconds > 0, unix.RLIMIT_CPU, l.CPUSeconds, l.CPUSeconds + grace},
-		{l.NoCore, unix.RLIMIT_CORE, 0, 0},
-	} {
-		if !limit.set {
-			continue
-		}
-		if err := unix.Prlimit(pid, limit.resource, &unix.Rlimit{Cur: limit.soft, Max: limit.hard}, nil); err != nil {
-			return fmt.Errorf("the process of a plugin cannot be limited: %w", err)
-		}
+	l := c.options.Limits
+	if l.Memory > 0 {
+		c.send(frame{kind: C.FRAME_LIMIT, value: unix.RLIMIT_DATA, batch: C.uint64_t(l.Memory)})
 	}
-	if l.Nice == 0 {
-		return nil
+	if l.CPUSeconds > 0 {
+		c.send(frame{kind: C.FRAME_LIMIT, value: unix.RLIMIT_CPU, batch: C.uint64_t(l.CPUSeconds), length: [3]C.uint32_t{grace}})
 	}
-	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err == nil {
-		const bias = 20 // the system call never answers a negative number
-		err = unix.Setpriority(unix.PRIO_PROCESS, pid, bias-own+l.Nice)
+	if l.NoCore {
+		c.send(frame{kind: C.FRAME_LIMIT, value: unix.RLIMIT_CORE})
 	}
-	if err != nil {
-		return fmt.Errorf("the process of a plugin cannot be made nice: %w", err)
+	if l.Nice > 0 {
+		c.send(frame{kind: C.FRAME_NICE, value: C.uint32_t(l.Nice)})
 	}
-	return nil
 }
+
+// send fails when the process dies, which is seen elsewhere.
+func (c *Child) send(f frame) { _, _ = c.channel.Write(f.bytes()) }
 
 // PID is the id of the process.
 func (c *Child) PID() int { return c.command.Process.Pid }
@@ -613,7 +597,7 @@ func (c *Child) received(f *frame) error {
 	c.using.Go(func() {
 		answer := frame{kind: C.FRAME_ANSWER, slot: f.slot, instance: f.instance, value: C.uint32_t(c.take(batch))}
 		c.inFlight[slot].Store(false)
-		_, _ = c.channel.Write(answer.bytes()) // fails when the process has died
+		c.send(answer)
 	})
 	return nil
 }

@@ -61,6 +61,11 @@ enum frame_kind {
     FRAME_BATCH,  /* length[0] bytes in the slot; value: generation of the callback; length[1] and
                    * [2]: low and high half of the length that the plugin gave */
     FRAME_LOG,    /* value: level; text: target of length[0], message of length[1] */
+
+    /* From the host, before the first call; they have no answer. A process limits itself,
+     * which takes no privilege whoever it runs as. */
+    FRAME_LIMIT, /* value: a resource of setrlimit; batch: its soft limit; length[0]: the hard one is that much higher */
+    FRAME_NICE,  /* value: what to add */
 };
 
 /* The head of each packet. Behind it stands text, where the kind has it. */

@@ -113,6 +113,25 @@ func TestIsolated_given_a_call_that_dies_when_made_should_cost_its_instance_alon
 	}
 }
 
+func TestIsolated_given_a_user_when_the_library_is_tried_should_run_its_code_as_that_user_only(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	secret := filepath.Join(t.TempDir(), "libsecret.so") // in a directory of root's own
+	content, err := os.ReadFile(scripted(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(secret, content, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := newHost(t)
+	_, err = h.IsolateSink(secret, Isolation{Limits: Limits{User: new(uint32(65534)), Group: new(uint32(65534))}})
+	if err == nil || !strings.Contains(err.Error(), "Permission denied") {
+		t.Fatalf("error %v", err)
+	}
+}
+
 func TestIsolated_given_many_sources_when_one_is_isolated_should_have_the_threads_of_one(t *testing.T) {
 	t.Setenv("TOKIO_WORKER_THREADS", "") // so that it is restored
 	os.Unsetenv("TOKIO_WORKER_THREADS")

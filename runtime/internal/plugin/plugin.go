@@ -8,7 +8,8 @@
 // messages' encoding or of configuration.
 //
 // A Host inspects and loads libraries. A loaded library makes instances, a Sink or a
-// Source each, which go through one life: Open, calls, Close.
+// Source each, which go through one life: Open, calls, Close. An isolated library is loaded
+// anew for each instance, in a Child: a process that C code serves and that may die.
 package plugin
 
 import "fmt"

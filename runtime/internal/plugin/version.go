@@ -17,7 +17,7 @@ const versionTimeout = 5 * time.Second
 
 // readVersion returns the version of a library or the problem.
 func readVersion(info *Info, limit time.Duration) (version, problem string) {
-	version, err := probe(info, limit)
+	version, err := probe(info, Limits{}, limit)
 	if err != nil {
 		return "", err.Error()
 	}
@@ -25,10 +25,11 @@ func readVersion(info *Info, limit time.Duration) (version, problem string) {
 }
 
 // probe loads a library in a process of its own, so that whatever it does meanwhile happens
-// there, and asks its version.
-func probe(info *Info, limit time.Duration) (version string, err error) {
+// there, within the limits, and asks its version.
+func probe(info *Info, limits Limits, timeout time.Duration) (version string, err error) {
+	limits.NoCore = true
 	child, err := StartChild(ChildOptions{
-		Name: filepath.Base(info.Path), Limits: Limits{NoCore: true}, CallTimeout: limit, Quiet: true,
+		Name: filepath.Base(info.Path), Limits: limits, CallTimeout: timeout, Quiet: true,
 	})
 	if err != nil {
 		return "", err

@@ -20,15 +20,26 @@ type afterPolling struct {
 	round round
 	poll  *call  // on its way, or nil
 	asked uint32 // its count
+
+	// A partition whose answer was full is asked again instead of the next in turn, so that a backlog in one of many is
+	// not read at the pace of a poll for each of the others.
+	stay  int64 // the partition of the next poll, or anyPartition
+	until time.Time
 }
 
+// longestStay bounds how long the other partitions wait meanwhile.
+const longestStay = 5 * time.Millisecond
+
 func newAfterPolling(c *Consumer) *afterPolling {
-	m := &afterPolling{Consumer: c}
+	m := &afterPolling{Consumer: c, stay: anyPartition}
 	m.round.interval = c.opts.PollInterval
 	return m
 }
 
-func (m *afterPolling) rejoined() { m.round.reset() }
+func (m *afterPolling) rejoined() {
+	m.round.reset()
+	m.stay = anyPartition
+}
 
 func (m *afterPolling) detach() {
 	if m.poll != nil {
@@ -58,12 +69,25 @@ func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.round.answered(b.Partition, b.count > 0 && b.count >= int(m.asked))
+	m.answered(b.Partition, b.count > 0 && b.count >= int(m.asked))
 	if err := m.accept(ctx, b); err != nil {
 		b.Release()
 		return nil, err
 	}
 	return m.keep(b), nil
+}
+
+// answered decides where the next poll goes, and when.
+func (m *afterPolling) answered(partition uint32, full bool) {
+	now := time.Now()
+	if m.stay == anyPartition { // in turn
+		m.round.answered(partition, full)
+		m.until = now.Add(longestStay)
+	}
+	m.stay = anyPartition
+	if full && now.Before(m.until) {
+		m.stay = int64(partition)
+	}
 }
 
 // accept compares an answer with the position of its partition and removes what was handed over before.
@@ -147,8 +171,10 @@ func (m *afterPolling) store(partition uint32, offset uint64) {
 // appendPoll appends the frame of the next poll and makes it the one on its way.
 func (m *afterPolling) appendPoll(dst []byte) []byte {
 	m.poll, m.asked = newCall(cmdPollMessages), m.count
-	m.round.polled(time.Now())
-	return m.appendPollFrame(dst, anyPartition, iggcon.NextPollingStrategy(), m.asked)
+	if m.stay == anyPartition {
+		m.round.polled(time.Now())
+	}
+	return m.appendPollFrame(dst, m.stay, iggcon.NextPollingStrategy(), m.asked)
 }
 
 // The outcome of a batch is its handing over; there is nothing to add.

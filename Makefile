@@ -15,10 +15,11 @@ NEXT = $(shell sed -n '/^project/s/.* VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt
 VERSION ?= $(or $(RELEASED:v%=%),$(NEXT)-dev.g$(COMMIT))
 LDFLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-# RELEASE=1: without debug information, and the same bytes from any directory.
+# RELEASE=1: without debug information, and the same bytes from any directory. REBUILD=1: with
+# nothing taken from Go's cache.
 ifdef RELEASE
 LDFLAGS += -s -w
-BUILDFLAGS := -trimpath
+BUILDFLAGS := -trimpath $(if $(REBUILD),-a)
 endif
 
 # A third less code, and with it resident memory: gRPC without its trace pages, whose

@@ -65,40 +65,31 @@ func (w *world) hotSink(schema string, payload []byte, messages int) (moved func
 	for range messages / len(batch) {
 		w.store.Append("s", "t", 0, batch...)
 	}
-	w.configure(fmt.Sprintf(`
-type = "sink"
-key = "hot"
-name = "hot"
-enabled = true
-path = %q
-[[streams]]
-stream = "s"
-topics = ["t"]
-poll_interval = "1us"
-%s
-`, w.plugin("count_sink"), schema))
+	w.hot("sink", "count_sink", schema+"\ntopics = [\"t\"]\npoll_interval = \"1us\"", "")
 	return func() uint64 { return w.metrics.Sink("hot").Processed.Get() }
 }
 
 // hotSource configures a source of so many messages and returns how to count what it has moved.
 func (w *world) hotSource(schema, library string, raw bool, messages int) (moved func() uint64) {
+	w.hot("source", library, schema+"\ntopic = \"t\"\nlinger_time = \"0\"",
+		fmt.Sprintf("total = %d\nbatch = 1000\nraw = %t", messages, raw))
+	return func() uint64 { return w.metrics.Source("hot").Sent.Get() }
+}
+
+// hot configures the connector "hot" with these lines in its stream entry.
+func (w *world) hot(kind, library, entry, pluginConfig string) {
 	w.configure(fmt.Sprintf(`
-type = "source"
+type = %q
 key = "hot"
 name = "hot"
 enabled = true
 path = %q
 [[streams]]
 stream = "s"
-topic = "t"
-linger_time = "0"
 %s
 [plugin_config]
-total = %d
-batch = 1000
-raw = %t
-`, w.plugin(library), schema, messages, raw))
-	return func() uint64 { return w.metrics.Source("hot").Sent.Get() }
+%s
+`, kind, w.plugin(library), entry, pluginConfig))
 }
 
 // allocated waits until so many messages have moved and returns how many have, and what

@@ -45,7 +45,7 @@ type ConsumerOptions struct {
 // Consumer is one member of a consumer group, with its own connection. It is used by one goroutine; Up and Err may be
 // called from any.
 //
-// For each batch the caller calls Poll, then HandOver just before it gives the messages away, then Commit when every
+// For each batch the caller calls Poll, then HandOver when it begins to work on the messages, then Commit when every
 // message has its outcome, then Release. With AfterPolling the outcome is the handing over, and Commit does nothing.
 // With AfterConsuming a batch may be kept for another try: until Commit or GiveUp no other batch of its partition comes
 // from Poll, while other partitions go on.
@@ -204,7 +204,7 @@ func (c *Consumer) Poll(ctx context.Context) (*Batch, error) {
 	}
 }
 
-// HandOver is called just before the messages of b are given away. The next poll goes out with it when it is due at
+// HandOver is called before the messages of b are worked on. The next poll goes out with it when it is due at
 // once, so that its answer travels while the messages are worked on.
 func (c *Consumer) HandOver(b *Batch) { c.mode.handOver(b) }
 

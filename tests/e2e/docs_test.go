@@ -73,7 +73,8 @@ var elsewhere = map[string]string{
 	".ci/run": "this is a part of it",
 	"go":      "the gate has run it",
 
-	"my_sink/ci.sh": "cargo, as above; .ci/plugins does what docs/plugins-rust.md says",
+	"iggy-connect-go": "on the PATH of who has installed it; .ci/plugins does what docs/plugins-rust.md says",
+	"my_sink/ci.sh":   "cargo, as above; .ci/plugins does what docs/plugins-rust.md says",
 }
 
 // commandWords are the first words of the commands of a script.

@@ -26,6 +26,10 @@ type job struct {
 	build   string
 }
 
+// profiled tells whether allocations are counted. What serves them would count as memory
+// of an idle runtime.
+func (j job) profiled() bool { return j.Idle == 0 }
+
 func (j job) plugin(s scenario) string {
 	name := s.Plugin
 	switch {
@@ -78,7 +82,11 @@ func (j job) awaitReports(p *process) (figures, error) {
 			return nil, fmt.Errorf("sink %d got %d messages, want %d", i, got, j.each())
 		}
 	}
-	return combine(reports), nil
+	f := combine(reports)
+	if j.Isolated {
+		delete(f, cpu) // of the plugin's process alone
+	}
+	return f, nil
 }
 
 func readReport(path string, r *report) error {

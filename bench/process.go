@@ -24,6 +24,8 @@ type process struct {
 	log  string // path of its standard error and output
 	done chan struct{}
 	api  string // base URL, or empty
+	// profiled says that the API is asked for allocations.
+	profiled bool
 
 	started, answered, ready time.Time
 	allocatedBefore          float64

@@ -32,8 +32,8 @@ func (r *runtime) start(j job) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := fmt.Sprintf("[http]\naddress = %q\napi_key = %q\npprof = true\n[iggy]\naddress = %q\ntoken = %q\n[state]\npath = %q\n[connectors]\nconfig_type = \"local\"\nconfig_dir = %q\n",
-		api, apiKey, j.Address, j.Access, filepath.Join(j.Dir, "state"), filepath.Join(j.Dir, "connectors"))
+	settings := fmt.Sprintf("[http]\naddress = %q\napi_key = %q\npprof = %t\n[iggy]\naddress = %q\ntoken = %q\n[state]\npath = %q\n[connectors]\nconfig_type = \"local\"\nconfig_dir = %q\n",
+		api, apiKey, j.profiled(), j.Address, j.Access, filepath.Join(j.Dir, "state"), filepath.Join(j.Dir, "connectors"))
 	files := map[string]string{"config.toml": settings}
 	for i := range j.Connectors {
 		files[fmt.Sprintf("connectors/%s%d.toml", j.Kind, i)] = j.connector(i, j)
@@ -47,7 +47,7 @@ func (r *runtime) start(j job) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.api = "http://" + api
+	p.api, p.profiled = "http://"+api, j.profiled()
 	if err := p.awaitRunning(j); err != nil {
 		p.stop()
 		return nil, fmt.Errorf("%s: %w\n%s", r.name, err, p.complaint())
@@ -115,7 +115,7 @@ var mallocs = regexp.MustCompile(`(?m)^# Mallocs = (\d+)$`)
 // allocated is the number of objects that the process has allocated, where it is a Go
 // program that serves its profiles.
 func (p *process) allocated() (count float64, ok bool) {
-	if p.api == "" {
+	if !p.profiled {
 		return 0, false
 	}
 	profile, err := p.ask("/debug/pprof/allocs?debug=1")

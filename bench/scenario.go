@@ -25,7 +25,7 @@ type scenario struct {
 	Messages   int    `json:"messages"` // that arrive in all
 
 	Settings string `json:"settings,omitempty"` // further lines of the stream entry
-	Options  string `json:"options,omitempty"`  // further lines of the connector
+	Isolated bool   `json:"isolated,omitempty"` // the plugin runs in a process of its own
 	Plugin   string `json:"plugin,omitempty"`   // of a source; generation 2 unless named
 
 	// Latency is measured while a producer sends Rate messages a second, Send at a time.
@@ -77,6 +77,7 @@ func (s scenario) title() string {
 		}
 	}
 	add(s.Plugin == generation1, "generation 1")
+	add(s.Isolated, "isolated")
 	add(s.Size != base.Size, "%s", bytesText(s.Size))
 	add(s.Batch != base.Batch, "%d a batch", s.Batch)
 	add(s.Transforms != base.Transforms, "%d transforms", s.Transforms)
@@ -115,8 +116,11 @@ var transforms = []string{
 // connector is the configuration file of the scenario's connector i.
 func (s scenario) connector(i int, j job) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "type = %q\nkey = \"%s%d\"\nenabled = true\nversion = 0\nname = \"%s %d\"\npath = %q\nplugin_config_format = \"json\"\nverbose = false\n%s",
-		s.Kind, s.Kind, i, s.Kind, i, j.plugin(s), s.Options)
+	fmt.Fprintf(&b, "type = %q\nkey = \"%s%d\"\nenabled = true\nversion = 0\nname = \"%s %d\"\npath = %q\nplugin_config_format = \"json\"\nverbose = false\n",
+		s.Kind, s.Kind, i, s.Kind, i, j.plugin(s))
+	if s.Isolated {
+		b.WriteString("isolation = \"process\"\n")
+	}
 	fmt.Fprintf(&b, "[[streams]]\nstream = %q\nschema = %q\nbatch_length = %d\n%s", j.Stream, s.Schema, s.Batch, s.Settings)
 	if s.Schema == "avro" {
 		fmt.Fprintf(&b, "avro_schema_json = %q\n", avroSchema)

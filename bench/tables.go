@@ -69,6 +69,7 @@ func quickTable() []scenario {
 			vary(func(s *scenario) { s.Connectors = v })
 		}
 		vary(func(s *scenario) { s.Partitions = partitions[1] })
+		vary(func(s *scenario) { s.Isolated = true })
 	}
 	s := fastest(baseline(source)).sized()
 	s.Plugin = generation1

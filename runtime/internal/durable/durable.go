@@ -101,13 +101,6 @@ func (OS) SyncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// dataFile syncs content and size only: nobody asks for the time stamps.
-type dataFile struct{ *os.File }
-
-func (f dataFile) Sync() error {
-	return os.NewSyscallError("fdatasync", retry(func() error { return unix.Fdatasync(int(f.Fd())) }))
-}
-
 // ErrLocked: the lock is held by somebody else.
 var ErrLocked = errors.New("locked")
 

@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // readBufferSize is what one read takes at least. Bodies above it are read straight into their buffer.
@@ -297,13 +295,6 @@ func (c *conn) readAnswer(r *bufio.Reader) error {
 		return &StatusError{Op: cmd.String(), Code: status}
 	}
 	return nil
-}
-
-// acknowledge makes the kernel confirm at once what has arrived. It would wait for up to 40 ms to do so with the next
-// request, and a server that leaves Nagle's algorithm on, as a server 0.8.0 does by default, keeps the end of its next
-// answer back until then.
-func acknowledge(socket uintptr) {
-	unix.SetsockoptInt(int(socket), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
 }
 
 // foreignProtocol recognises the first bytes of servers that people connect to by mistake. Neither can begin an answer:

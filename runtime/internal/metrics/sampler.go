@@ -14,8 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // shortestWindow keeps two callers that ask at the same moment from seeing a percentage of nothing.
@@ -96,15 +94,6 @@ func (t cpuTime) since(before cpuTime) float64 {
 		return 0
 	}
 	return 100 * float64(t.busy-before.busy) / float64(t.total-before.total)
-}
-
-// allowedCPUs returns a function that tells whether the process may run on a core.
-func allowedCPUs() func(cpu int) bool {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return func(int) bool { return true }
-	}
-	return set.IsSet
 }
 
 // readCPUTime adds up the lines "cpuN user nice system idle iowait irq softirq steal …" of the

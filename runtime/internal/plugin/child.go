@@ -8,7 +8,6 @@ package plugin
 import "C"
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -82,7 +81,7 @@ type LogRecord struct {
 }
 
 // Child is a process of this executable that runs one plugin library. It has no Go runtime:
-// C code serves it (child.c).
+// C code serves it (child_linux.c).
 //
 // Its methods are the functions of the plugin interface, plain: any of them in any order, for
 // any instance id, several at once (each is then made on a thread of its own). A method
@@ -166,88 +165,6 @@ func StartChild(options ChildOptions) (*Child, error) {
 	go c.read()
 	go c.watch()
 	return c, nil
-}
-
-// start makes what host and child share, and the child. On failure nothing is left.
-func (c *Child) start() (err error) {
-	var opened []interface{ close() }
-	defer func() {
-		if err != nil {
-			for _, o := range opened {
-				o.close()
-			}
-		}
-	}()
-	if c.calls, err = newMemory("iggy-plugin-calls", unix.PROT_READ|unix.PROT_WRITE); err != nil {
-		return err
-	}
-	opened = append(opened, c.calls)
-	if c.batches, err = newMemory("iggy-plugin-batches", unix.PROT_READ); err != nil {
-		return err
-	}
-	opened = append(opened, c.batches)
-	own, childEnd, err := socketPair()
-	if err != nil {
-		return err
-	}
-	defer childEnd.Close()
-	c.channel = own
-	if err = c.spawn(childEnd); err != nil {
-		own.Close()
-	}
-	return err
-}
-
-// socketPair returns the two ends of a channel of packets.
-func socketPair() (own *net.UnixConn, other *os.File, err error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("no pair of sockets: %w", err)
-	}
-	first, other := os.NewFile(uintptr(pair[0]), "channel"), os.NewFile(uintptr(pair[1]), "channel")
-	defer first.Close() // FileConn takes a copy
-	conn, err := net.FileConn(first)
-	if err != nil {
-		other.Close()
-		return nil, nil, err
-	}
-	return conn.(*net.UnixConn), other, nil
-}
-
-func (c *Child) spawn(channel *os.File) error {
-	c.command = exec.CommandContext(context.Background(), "/proc/self/exe") // Close and Kill end it
-	c.command.Args = []string{"iggy-plugin " + c.options.Name}
-	c.command.ExtraFiles = append([]*os.File{channel, c.calls.file, c.batches.file}, c.options.Hold...)
-	c.command.Env = append(childEnvironment(3+len(c.command.ExtraFiles)), c.options.Environment...)
-	if c.options.hostile != "" {
-		c.command.Env = append(os.Environ(), hostileVariable+"="+c.options.hostile)
-	}
-	if !c.options.Quiet {
-		c.command.Stdout, c.command.Stderr = os.Stdout, os.Stderr
-	}
-	pidFD := -1
-	c.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, PidFD: &pidFD, Credential: c.options.Limits.credential()}
-	if err := c.command.Start(); err != nil {
-		return err
-	}
-	if pidFD < 0 || unix.SetNonblock(pidFD, true) != nil {
-		_ = c.command.Process.Kill()
-		_ = c.command.Wait()
-		return errors.New("this system has no descriptors of processes (Linux 5.4)")
-	}
-	c.exited = os.NewFile(uintptr(pidFD), "process") // non-blocking: no thread waits for it
-	return nil
-}
-
-func (l Limits) credential() *syscall.Credential {
-	if l.User == nil {
-		return nil
-	}
-	credential := &syscall.Credential{Uid: *l.User, Gid: uint32(os.Getgid())}
-	if l.Group != nil {
-		credential.Gid = *l.Group
-	}
-	return credential
 }
 
 // limit has the process bind itself, while it has one thread yet: the others inherit.

@@ -41,7 +41,7 @@ enum {
 enum frame_kind {
     /* Calls from the host. Their arguments lie in the slot, one behind the other, each
      * of its length. */
-    FRAME_LOAD = 1,            /* a path with its NUL; value: the functions to look up, bit i the i-th of child.c */
+    FRAME_LOAD = 1,            /* a path with its NUL; value: the functions to look up, bit i for symbols[i] */
     FRAME_SINK_VERSION,        /* its text is that of the return */
     FRAME_SOURCE_VERSION,
     FRAME_SINK_OPEN,           /* config */

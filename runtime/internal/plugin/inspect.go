@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -93,6 +94,10 @@ func newInfo(path string) Info {
 // it is a plugin is asked of the Info.
 func readLibrary(path string) (Info, error) {
 	info := newInfo(path)
+	if runtime.GOOS != "linux" {
+		return info, &UnusableError{Code: WrongMachine, Path: path, text: fmt.Sprintf(
+			"plugin library %s cannot be loaded here: plugins need Linux", path)}
+	}
 	content, err := readRegular(path)
 	if err != nil {
 		return info, &UnusableError{Code: Unreadable, Path: path, err: err,

@@ -23,23 +23,6 @@ type memory struct {
 	windows    [childSlots][]byte
 }
 
-func newMemory(name string, protection int) (*memory, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, fmt.Errorf("shared memory cannot be made: %w", err)
-	}
-	file := os.NewFile(uintptr(fd), name)
-	if err := unix.Ftruncate(fd, C.MEMORY_BYTES); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("shared memory cannot be sized: %w", err)
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("shared memory cannot be sealed: %w", err)
-	}
-	return &memory{file: file, protection: protection}, nil
-}
-
 // window returns the first bytes of a slot.
 func (m *memory) window(slot uint32, length int) ([]byte, error) {
 	mapped := m.windows[slot]
@@ -77,15 +60,6 @@ func (m *memory) put(slot uint32, arguments [][]byte) (length int, err error) {
 		window = window[copy(window, a):]
 	}
 	return length, err
-}
-
-// leave gives back what a large call took of memory.
-func (m *memory) leave(slot uint32, used int) {
-	if used > slotKeepBytes {
-		// It only saves memory.
-		_ = unix.Fallocate(int(m.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE,
-			int64(slot)*slotBytes+slotKeepBytes, int64(used-slotKeepBytes))
-	}
 }
 
 func (m *memory) close() {

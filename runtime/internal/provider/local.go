@@ -16,9 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/durable"
@@ -236,20 +233,6 @@ func copyOf(parsed *config.Connector) *config.Connector {
 
 func isConnectorFile(name string) bool {
 	return filepath.Ext(name) == ".toml" && !strings.HasPrefix(name, ".") && !strings.EqualFold(name, "cargo.toml")
-}
-
-// createdAt is when the file was made, as far as the file system knows, else when
-// it was changed.
-func createdAt(path string) time.Time {
-	var stat unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME|unix.STATX_MTIME, &stat); err != nil {
-		return time.Now()
-	}
-	at := stat.Mtime
-	if stat.Mask&unix.STATX_BTIME != 0 {
-		at = stat.Btime
-	}
-	return time.Unix(at.Sec, int64(at.Nsec)).UTC()
 }
 
 // numberVersions gives every version that says no number the lowest free one, in

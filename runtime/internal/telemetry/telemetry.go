@@ -123,6 +123,6 @@ func WantsColor(file *os.File, lookup func(string) (string, bool)) bool {
 	if value, _ := lookup("NO_COLOR"); value != "" {
 		return false
 	}
-	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
+	_, err := unix.IoctlGetTermios(int(file.Fd()), getTerminal)
 	return err == nil
 }

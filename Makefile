@@ -93,9 +93,9 @@ bench-full: build plugins
 
 # Go, C, C++ and Rust in the shape that the checks want.
 format:
-	@.ci/setup clang-format cargo
+	@.ci/setup clang-format-14 cargo
 	gofmt -w $$(git ls-files '*.go')
-	clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp' ':!abi/testdata')
+	clang-format-14 -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp' ':!abi/testdata' ':!abi/connector.h')
 	for manifest in $$(git ls-files '*/Cargo.toml'); do cargo fmt --manifest-path $$manifest || exit 1; done
 
 # What keeps the sources in one shape, and the licences of dependencies.

@@ -121,8 +121,7 @@ static int32_t ready(struct blast_source *source, const iggy_open_args *args) {
     source->batch_length = (uint64_t)iggy_config_int(&config, "batch", 1, 1000000, 1000);
     source->payload_len =
         (size_t)iggy_config_int(&config, "payload", 1, IGGY_MAX_PAYLOAD_BYTES, 256);
-    source->schema =
-        iggy_config_bool(&config, "raw", false) ? IGGY_SCHEMA_RAW : IGGY_SCHEMA_JSON;
+    source->schema = iggy_config_bool(&config, "raw", false) ? IGGY_SCHEMA_RAW : IGGY_SCHEMA_JSON;
     source->header_count = (size_t)iggy_config_int(&config, "headers", 0, MAX_HEADERS, 0);
     source->with_state = iggy_config_bool(&config, "state", false);
     iggy_config_free(&config);
@@ -145,6 +144,6 @@ static int32_t open_source(const iggy_open_args *args, void **instance) {
     return code;
 }
 
-static const iggy_source_plugin plugin = {
-    "blast_source", PLUGIN_VERSION, open_source, poll, on_batch_result, close_source};
+static const iggy_source_plugin plugin = {"blast_source", PLUGIN_VERSION,  open_source,
+                                          poll,           on_batch_result, close_source};
 IGGY_SOURCE_PLUGIN(plugin)

@@ -153,8 +153,8 @@ static void measure(struct count_sink *sink, uint64_t now_us, iggy_reader *reade
     }
 }
 
-static void count(struct count_sink *sink, struct moment at, iggy_reader *reader,
-                  uint64_t length, size_t bytes) {
+static void count(struct count_sink *sink, struct moment at, iggy_reader *reader, uint64_t length,
+                  size_t bytes) {
     pthread_mutex_lock(&sink->mutex);
     if (sink->batches++ == 0) {
         sink->first = at;
@@ -216,8 +216,8 @@ int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len, ig
 }
 
 int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,
-                          const uint8_t *metadata, size_t metadata_len,
-                          const uint8_t *messages, size_t messages_len) {
+                          const uint8_t *metadata, size_t metadata_len, const uint8_t *messages,
+                          size_t messages_len) {
     (void)topic, (void)topic_len, (void)metadata, (void)metadata_len;
     struct moment at = now();
     struct iggy_instance *instance = iggy_sdk_instance_acquire(&instances, id);

@@ -116,8 +116,7 @@ static bool append_locked(struct file_sink *sink, const char *lines, size_t len)
     if (write_all(sink->file, lines, len) && sync_file(sink->file)) return true;
     int error = errno;
     if (S_ISREG(before.st_mode) && ftruncate(sink->file, before.st_size) != 0) {
-        iggy_log(IGGY_LOG_ERROR, "%s may end in half a line: %s", sink->path,
-                   strerror(errno));
+        iggy_log(IGGY_LOG_ERROR, "%s may end in half a line: %s", sink->path, strerror(errno));
     }
     errno = error;
     return false;
@@ -213,6 +212,6 @@ static int32_t consume(void *instance, iggy_batch *batch) {
     return ok ? IGGY_OK : IGGY_FAILED;
 }
 
-static const iggy_sink_plugin plugin = {
-    "file_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
+static const iggy_sink_plugin plugin = {"file_sink", PLUGIN_VERSION, open_sink, consume,
+                                        close_sink};
 IGGY_SINK_PLUGIN(plugin)

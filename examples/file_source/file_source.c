@@ -34,7 +34,7 @@ struct file_source {
     bool from_end;
     struct tail tail;
     struct tail_position acknowledged; /* where to go back to */
-    bool in_long_line; /* the rest of a line that is too long is being skipped */
+    bool in_long_line;                 /* the rest of a line that is too long is being skipped */
 };
 
 /* ---- Lines to messages ---------------------------------------------------- */
@@ -89,8 +89,7 @@ static void skip(struct file_source *source, struct tail_data data) {
         iggy_log(IGGY_LOG_ERROR,
                  "the line at byte %llu of %s is longer than the %d bytes a message can have; "
                  "it is skipped",
-                 (unsigned long long)source->tail.at.offset, source->path,
-                 IGGY_MAX_PAYLOAD_BYTES);
+                 (unsigned long long)source->tail.at.offset, source->path, IGGY_MAX_PAYLOAD_BYTES);
     }
     source->in_long_line = true;
     tail_advance(&source->tail, data.len);
@@ -217,6 +216,6 @@ static int32_t open_source(const iggy_open_args *args, void **instance) {
     return code;
 }
 
-static const iggy_source_plugin plugin = {
-    "file_source", PLUGIN_VERSION, open_source, poll_lines, on_batch_result, close_source};
+static const iggy_source_plugin plugin = {"file_source", PLUGIN_VERSION,  open_source,
+                                          poll_lines,    on_batch_result, close_source};
 IGGY_SOURCE_PLUGIN(plugin)

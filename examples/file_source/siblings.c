@@ -26,9 +26,7 @@ int compare_age(const struct sibling *a, const struct sibling *b) {
     return m != n ? (m > n ? -1 : 1) : strcmp(b->path, a->path);
 }
 
-static int compare_siblings(const void *a, const void *b) {
-    return compare_age(a, b);
-}
+static int compare_siblings(const void *a, const void *b) { return compare_age(a, b); }
 
 static bool is_rotated_name(const char *name, const char *base) {
     size_t len = strlen(base);
@@ -36,8 +34,7 @@ static bool is_rotated_name(const char *name, const char *base) {
     return name[len + strspn(name + len, "0123456789.-_")] == '\0';
 }
 
-static void add_sibling(struct siblings *list, const char *folder, const char *name,
-                        bool current) {
+static void add_sibling(struct siblings *list, const char *folder, const char *name, bool current) {
     size_t size = strlen(folder) + strlen(name) + 1;
     struct sibling sibling = {.path = malloc(size), .current = current};
     struct sibling *all = realloc(list->all, (list->count + 1) * sizeof *all);

@@ -32,9 +32,7 @@ static uint64_t fingerprint_of(const uint8_t *bytes, size_t len) {
     return hash;
 }
 
-static size_t window(uint64_t offset) {
-    return offset < WINDOW ? (size_t)offset : WINDOW;
-}
+static size_t window(uint64_t offset) { return offset < WINDOW ? (size_t)offset : WINDOW; }
 
 static bool same_file(const struct stat *info, const struct tail_position *position) {
     return (uint64_t)info->st_dev == position->device && (uint64_t)info->st_ino == position->inode;
@@ -168,9 +166,7 @@ static bool fill_line(struct tail *tail, size_t most, struct tail_data *data) {
 /* ---- The file of the position ---------------------------------------------- */
 
 /* Nothing was read before the position, so nothing proves which file it is in. */
-static bool unproven(const struct tail_position *position) {
-    return position->offset == 0;
-}
+static bool unproven(const struct tail_position *position) { return position->offset == 0; }
 
 /* Opens the file that the position was taken in, whatever its name is now, or a copy
  * of it that is no older than what was read. */
@@ -230,8 +226,7 @@ static const struct sibling *find_next(const struct tail_position *position,
 }
 
 /* True when the file now open is the one to follow `before`, also after it was read. */
-static bool is_still_next(const struct tail *tail, const struct tail_position *before,
-                          bool found) {
+static bool is_still_next(const struct tail *tail, const struct tail_position *before, bool found) {
     struct siblings list = list_siblings(tail->path);
     const struct sibling *next = find_next(before, &list, found);
     bool yes = next && same_file(&next->info, &tail->at);
@@ -265,9 +260,9 @@ static struct tail_data read_next(struct tail *tail, bool found, size_t most) {
         data = nothing;
     } else if (!found && !unproven(&before)) {
         iggy_log(IGGY_LOG_WARN,
-                   "the file that was read up to byte %llu is gone; what followed there is lost; "
-                   "going on at the start of %s",
-                   (unsigned long long)before.offset, next->path);
+                 "the file that was read up to byte %llu is gone; what followed there is lost; "
+                 "going on at the start of %s",
+                 (unsigned long long)before.offset, next->path);
     }
     free_siblings(&list);
     return data;

@@ -37,7 +37,7 @@ struct tail_position {
 
 struct tail {
     const char *path; /* the caller's */
-    int file; /* -1: none is open */
+    int file;         /* -1: none is open */
     struct tail_position at;
     uint8_t *bytes; /* what was read: `lead` bytes before the offset, then data */
     size_t len;

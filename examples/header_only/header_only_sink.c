@@ -206,8 +206,8 @@ static void end_call(struct instance *instance) {
 }
 
 int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,
-                          const uint8_t *metadata, size_t metadata_len,
-                          const uint8_t *messages, size_t messages_len) {
+                          const uint8_t *metadata, size_t metadata_len, const uint8_t *messages,
+                          size_t messages_len) {
     struct batch batch = {0};
     struct instance *instance = begin_call(id);
     if (!instance) return IGGY_INVALID;

@@ -272,6 +272,6 @@ static int32_t consume(void *instance, iggy_batch *batch) {
     return ok ? IGGY_OK : IGGY_FAILED;
 }
 
-static const iggy_sink_plugin plugin = {
-    "http_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
+static const iggy_sink_plugin plugin = {"http_sink", PLUGIN_VERSION, open_sink, consume,
+                                        close_sink};
 IGGY_SINK_PLUGIN(plugin)

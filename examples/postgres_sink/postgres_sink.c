@@ -223,6 +223,6 @@ static int32_t open_sink(const iggy_open_args *args, void **instance) {
     return code;
 }
 
-static const iggy_sink_plugin plugin = {
-    "postgres_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
+static const iggy_sink_plugin plugin = {"postgres_sink", PLUGIN_VERSION, open_sink, consume,
+                                        close_sink};
 IGGY_SINK_PLUGIN(plugin)

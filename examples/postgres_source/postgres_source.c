@@ -93,9 +93,9 @@ static PGresult *select_rows(struct postgres_source *source) {
     const char *values[] = {source->cursor};
     if (!postgres_connect(&source->postgres)) return NULL;
     bool first = source->settle || !source->cursor;
-    PGresult *rows = PQexecParams(source->postgres.connection,
-                                  first ? source->select_first : source->select, first ? 0 : 1,
-                                  NULL, values, NULL, NULL, 0);
+    PGresult *rows =
+        PQexecParams(source->postgres.connection, first ? source->select_first : source->select,
+                     first ? 0 : 1, NULL, values, NULL, NULL, 0);
     if (postgres_succeeded(&source->postgres, rows)) return rows;
     PQclear(rows);
     return NULL;
@@ -293,6 +293,6 @@ static int32_t open_source(const iggy_open_args *args, void **instance) {
     return code;
 }
 
-static const iggy_source_plugin plugin = {
-    "postgres_source", PLUGIN_VERSION, open_source, poll, on_batch_result, close_source};
+static const iggy_source_plugin plugin = {"postgres_source", PLUGIN_VERSION, open_source, poll,
+                                          on_batch_result,   close_source};
 IGGY_SOURCE_PLUGIN(plugin)

@@ -141,6 +141,6 @@ static int32_t open_source(const iggy_open_args *args, void **instance) {
     return code;
 }
 
-static const iggy_source_plugin plugin = {
-    "random_source", PLUGIN_VERSION, open_source, poll, on_batch_result, close_source};
+static const iggy_source_plugin plugin = {"random_source", PLUGIN_VERSION, open_source, poll,
+                                          on_batch_result, close_source};
 IGGY_SOURCE_PLUGIN(plugin)

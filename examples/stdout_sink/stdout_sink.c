@@ -114,6 +114,6 @@ static int32_t consume(void *instance, iggy_batch *batch) {
 
 static void close_sink(void *instance) { free(instance); }
 
-static const iggy_sink_plugin plugin = {
-    "stdout_sink", PLUGIN_VERSION, open_sink, consume, close_sink};
+static const iggy_sink_plugin plugin = {"stdout_sink", PLUGIN_VERSION, open_sink, consume,
+                                        close_sink};
 IGGY_SINK_PLUGIN(plugin)

@@ -42,8 +42,8 @@ template <const iggy_sink_plugin &Table> struct iggy_guarded_sink {
         return iggy_guarded_call("consume", [&] { return Table.consume(instance, batch); });
     }
     using lifetime = iggy_guarded_lifetime<iggy_sink_plugin, Table>;
-    static constexpr iggy_sink_plugin plugin = {Table.name, Table.version, lifetime::open,
-                                                   consume, lifetime::close};
+    static constexpr iggy_sink_plugin plugin = {Table.name, Table.version, lifetime::open, consume,
+                                                lifetime::close};
 };
 
 template <const iggy_source_plugin &Table> struct iggy_guarded_source {
@@ -55,9 +55,12 @@ template <const iggy_source_plugin &Table> struct iggy_guarded_source {
                                  [&] { return Table.on_batch_result(instance, result); });
     }
     using lifetime = iggy_guarded_lifetime<iggy_source_plugin, Table>;
-    static constexpr iggy_source_plugin plugin = {
-        Table.name, Table.version, lifetime::open,
-        poll, Table.on_batch_result ? on_batch_result : nullptr, lifetime::close};
+    static constexpr iggy_source_plugin plugin = {Table.name,
+                                                  Table.version,
+                                                  lifetime::open,
+                                                  poll,
+                                                  Table.on_batch_result ? on_batch_result : nullptr,
+                                                  lifetime::close};
 };
 
 #endif

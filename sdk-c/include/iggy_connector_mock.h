@@ -31,7 +31,8 @@ void iggy_mock_forget_log(void);
 
 /* ---- Sinks ---------------------------------------------------------------- */
 
-#define IGGY_MOCK_SINK_API { iggy_sink_open, iggy_sink_consume, iggy_sink_close, iggy_sink_version }
+#define IGGY_MOCK_SINK_API \
+    { iggy_sink_open, iggy_sink_consume, iggy_sink_close, iggy_sink_version }
 
 typedef struct iggy_mock_sink iggy_mock_sink;
 
@@ -68,9 +69,11 @@ int32_t iggy_mock_close_sink(iggy_mock_sink *sink);
 
 /* ---- Sources -------------------------------------------------------------- */
 
-#define IGGY_MOCK_SOURCE_API                                                              \
-    { iggy_source_open, iggy_source_handle, iggy_source_close, iggy_source_version,       \
-      iggy_source_handle_v2, iggy_source_batch_result }
+#define IGGY_MOCK_SOURCE_API                                                          \
+    {                                                                                 \
+        iggy_source_open, iggy_source_handle, iggy_source_close, iggy_source_version, \
+            iggy_source_handle_v2, iggy_source_batch_result                           \
+    }
 
 typedef struct iggy_mock_source iggy_mock_source;
 

@@ -282,45 +282,45 @@ int32_t iggy_sdk_source_close(uint32_t id);
 #endif
 
 /* Makes the library a sink. `table` is an iggy_sink_plugin of static storage. */
-#define IGGY_SINK_PLUGIN(table)                                                           \
-    int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len,         \
-                           iggy_log_fn *log) {                                            \
-        iggy_bytes config_bytes = {config, config_len};                                   \
-        return iggy_sdk_sink_open(IGGY_GUARDED(sink, table), id, config_bytes, log);      \
-    }                                                                                     \
-    int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,        \
-                              const uint8_t *metadata, size_t metadata_len,               \
-                              const uint8_t *messages, size_t messages_len) {             \
-        iggy_bytes topic_bytes = {topic, topic_len};                                      \
-        iggy_bytes metadata_bytes = {metadata, metadata_len};                             \
-        iggy_bytes messages_bytes = {messages, messages_len};                             \
-        return iggy_sdk_sink_consume(IGGY_GUARDED(sink, table), id, topic_bytes,          \
-                                     metadata_bytes, messages_bytes);                     \
-    }                                                                                     \
-    int32_t iggy_sink_close(uint32_t id) {                                                \
-        return iggy_sdk_sink_close(IGGY_GUARDED(sink, table), id);                        \
-    }                                                                                     \
+#define IGGY_SINK_PLUGIN(table)                                                                  \
+    int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len,                \
+                           iggy_log_fn *log) {                                                   \
+        iggy_bytes config_bytes = {config, config_len};                                          \
+        return iggy_sdk_sink_open(IGGY_GUARDED(sink, table), id, config_bytes, log);             \
+    }                                                                                            \
+    int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,               \
+                              const uint8_t *metadata, size_t metadata_len,                      \
+                              const uint8_t *messages, size_t messages_len) {                    \
+        iggy_bytes topic_bytes = {topic, topic_len};                                             \
+        iggy_bytes metadata_bytes = {metadata, metadata_len};                                    \
+        iggy_bytes messages_bytes = {messages, messages_len};                                    \
+        return iggy_sdk_sink_consume(IGGY_GUARDED(sink, table), id, topic_bytes, metadata_bytes, \
+                                     messages_bytes);                                            \
+    }                                                                                            \
+    int32_t iggy_sink_close(uint32_t id) {                                                       \
+        return iggy_sdk_sink_close(IGGY_GUARDED(sink, table), id);                               \
+    }                                                                                            \
     const char *iggy_sink_version(void) { return (table).version; }
 
 /* Makes the library a source of both generations. `table` is an iggy_source_plugin of
  * static storage. */
-#define IGGY_SOURCE_PLUGIN(table)                                                         \
-    int32_t iggy_source_open(uint32_t id, const uint8_t *config, size_t config_len,       \
-                             const uint8_t *state, size_t state_len, iggy_log_fn *log) {  \
-        iggy_bytes config_bytes = {config, config_len}, state_bytes = {state, state_len}; \
-        return iggy_sdk_source_open(IGGY_GUARDED(source, table), id, config_bytes,        \
-                                    state_bytes, log);                                    \
-    }                                                                                     \
-    int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {                         \
-        return iggy_sdk_source_start(id, send, NULL);                                     \
-    }                                                                                     \
-    int32_t iggy_source_handle_v2(uint32_t id, iggy_send_v2_fn *send) {                   \
-        return iggy_sdk_source_start(id, NULL, send);                                     \
-    }                                                                                     \
-    int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result) {    \
-        return iggy_sdk_source_result(id, batch_id, result);                              \
-    }                                                                                     \
-    int32_t iggy_source_close(uint32_t id) { return iggy_sdk_source_close(id); }          \
+#define IGGY_SOURCE_PLUGIN(table)                                                               \
+    int32_t iggy_source_open(uint32_t id, const uint8_t *config, size_t config_len,             \
+                             const uint8_t *state, size_t state_len, iggy_log_fn *log) {        \
+        iggy_bytes config_bytes = {config, config_len}, state_bytes = {state, state_len};       \
+        return iggy_sdk_source_open(IGGY_GUARDED(source, table), id, config_bytes, state_bytes, \
+                                    log);                                                       \
+    }                                                                                           \
+    int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {                               \
+        return iggy_sdk_source_start(id, send, NULL);                                           \
+    }                                                                                           \
+    int32_t iggy_source_handle_v2(uint32_t id, iggy_send_v2_fn *send) {                         \
+        return iggy_sdk_source_start(id, NULL, send);                                           \
+    }                                                                                           \
+    int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result) {          \
+        return iggy_sdk_source_result(id, batch_id, result);                                    \
+    }                                                                                           \
+    int32_t iggy_source_close(uint32_t id) { return iggy_sdk_source_close(id); }                \
     const char *iggy_source_version(void) { return (table).version; }
 
 #endif /* IGGY_CONNECTOR_SDK_H */

@@ -104,8 +104,7 @@ static iggy_bytes text_bytes(const char *text) {
 int32_t iggy_mock_consume(iggy_mock_sink *sink, const iggy_mock_batch *batch) {
     struct iggy_buffer topic = {0}, metadata = {0}, messages = {0};
     iggy_mock_put_topic_metadata(
-        &topic,
-        (iggy_topic_metadata){text_bytes(batch->stream), text_bytes(batch->topic)});
+        &topic, (iggy_topic_metadata){text_bytes(batch->stream), text_bytes(batch->topic)});
     iggy_mock_put_messages_metadata(
         &metadata,
         (iggy_messages_metadata){batch->partition, batch->current_offset, batch->schema});

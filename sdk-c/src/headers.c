@@ -38,9 +38,7 @@ static iggy_header_field number64(enum iggy_header_kind kind, uint16_t size, uin
     return number(kind, size, (iggy_u128){value, 0});
 }
 
-iggy_header_field iggy_header_bool(bool value) {
-    return number64(IGGY_HEADER_BOOL, 1, value);
-}
+iggy_header_field iggy_header_bool(bool value) { return number64(IGGY_HEADER_BOOL, 1, value); }
 
 iggy_header_field iggy_header_int8(int8_t value) {
     return number64(IGGY_HEADER_INT8, 1, (uint64_t)value);
@@ -58,9 +56,7 @@ iggy_header_field iggy_header_int64(int64_t value) {
     return number64(IGGY_HEADER_INT64, 8, (uint64_t)value);
 }
 
-iggy_header_field iggy_header_uint8(uint8_t value) {
-    return number64(IGGY_HEADER_UINT8, 1, value);
-}
+iggy_header_field iggy_header_uint8(uint8_t value) { return number64(IGGY_HEADER_UINT8, 1, value); }
 
 iggy_header_field iggy_header_uint16(uint16_t value) {
     return number64(IGGY_HEADER_UINT16, 2, value);

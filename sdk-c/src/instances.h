@@ -40,7 +40,8 @@ struct iggy_instances {
     struct iggy_instance *first;
 };
 
-#define IGGY_INSTANCES_INITIALIZER { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL }
+#define IGGY_INSTANCES_INITIALIZER \
+    { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL }
 
 /* Occupies the id, for the time that open takes. IGGY_INVALID: it is in use;
  * IGGY_FAILED: out of memory. */

@@ -17,7 +17,7 @@
 
 /* The names of `enum iggy_header_kind`. */
 static const char *const kinds[] = {
-    "raw",   "string", "bool",   "int8",   "int16",   "int32",   "int64",  "int128",
+    "raw",   "string", "bool",   "int8",   "int16",   "int32",   "int64",   "int128",
     "uint8", "uint16", "uint32", "uint64", "uint128", "float32", "float64",
 };
 
@@ -139,9 +139,7 @@ static bool add_header(cJSON *headers, const iggy_header *header) {
     char *key = field_text(&header->key, &key_form);
     char *text = field_text(&header->value, &form);
     cJSON *value = cJSON_CreateObject();
-    cJSON *item = !text           ? NULL
-                  : form == LITERAL ? cJSON_CreateRaw(text)
-                                    : cJSON_CreateString(text);
+    cJSON *item = !text ? NULL : form == LITERAL ? cJSON_CreateRaw(text) : cJSON_CreateString(text);
     bool ok = add(value, kinds[header->value.kind], item);
     if (!key || !ok) {
         cJSON_Delete(value);

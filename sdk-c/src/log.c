@@ -78,6 +78,6 @@ void iggy_log(enum iggy_log_level level, const char *format, ...) {
     va_end(args);
     if (written < 0) return;
     size_t len = written <= 1024 ? (size_t)written : whole_characters(message, 1024);
-    write_record((uint8_t)level, (const uint8_t *)target, strlen(target),
-                 (const uint8_t *)message, len);
+    write_record((uint8_t)level, (const uint8_t *)target, strlen(target), (const uint8_t *)message,
+                 len);
 }

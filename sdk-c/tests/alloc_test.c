@@ -14,8 +14,10 @@
 #include "check.h"
 #include "iggy_connector_sdk.h"
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
@@ -51,8 +53,8 @@ static bool failed(void) {
 static bool allocation_fails(void) {
     pthread_mutex_lock(&memory.mutex);
     unsigned number = ++memory.allocations;
-    bool fails = memory.fails > 0 &&
-                 (number == memory.fails || (memory.for_good && number > memory.fails));
+    bool fails =
+        memory.fails > 0 && (number == memory.fails || (memory.for_good && number > memory.fails));
     memory.failed = memory.failed || fails;
     pthread_mutex_unlock(&memory.mutex);
     return fails;
@@ -68,7 +70,8 @@ void *__wrap_realloc(void *old, size_t size) {
 
 static bool no_threads; /* only the test's own thread looks */
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument) {
     return no_threads ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
 }
 
@@ -85,8 +88,8 @@ static int32_t open_source(const iggy_open_args *args, void **instance) {
 static int32_t poll_source(void *instance, iggy_producer *producer) {
     iggy_header headers[] = {{iggy_header_string("b"), iggy_header_int8(1)},
                              {iggy_header_string("a"), iggy_header_int8(2)}};
-    iggy_produced_message message = {.payload = instance, .payload_len = sizeof payload,
-                                     .headers = headers, .header_count = 2};
+    iggy_produced_message message = {
+        .payload = instance, .payload_len = sizeof payload, .headers = headers, .header_count = 2};
     for (int i = 0; i < 3; i++) iggy_produce_message(producer, &message);
     iggy_produce_state(producer, instance, 1000);
     return IGGY_OK;
@@ -99,7 +102,8 @@ static int32_t on_result(void *instance, enum iggy_batch_result result) {
 
 static void close_instance(void *instance) { (void)instance; }
 
-static const iggy_source_plugin source = {"alloc", "1", open_source, poll_source, on_result, close_instance};
+static const iggy_source_plugin source = {"alloc",     "1",       open_source,
+                                          poll_source, on_result, close_instance};
 IGGY_SOURCE_PLUGIN(source)
 
 static int32_t consume(void *instance, iggy_batch *batch) {
@@ -116,8 +120,8 @@ static unsigned received;
 static size_t received_len;
 static bool said_out_of_memory;
 
-static void note_record(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
-                        size_t len) {
+static void note_record(uint8_t level, const uint8_t *target, size_t target_len,
+                        const uint8_t *message, size_t len) {
     (void)level, (void)target, (void)target_len;
     char text[256] = {0};
     memcpy(text, message, len < 255 ? len : 255);
@@ -140,7 +144,9 @@ static int32_t receive(uint32_t id, uint64_t batch_id, const uint8_t *messages, 
 
 static const uint8_t null_config[] = {'n', 'u', 'l', 'l'};
 
-static int32_t open_it(uint32_t id) { return iggy_source_open(id, null_config, 4, NULL, 0, note_record); }
+static int32_t open_it(uint32_t id) {
+    return iggy_source_open(id, null_config, 4, NULL, 0, note_record);
+}
 
 static void await_batch(void) {
     pthread_mutex_lock(&memory.mutex);

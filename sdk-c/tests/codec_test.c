@@ -77,7 +77,8 @@ static void bools_and_floats_are_read_back(void) {
 
 /* ---- Headers of a message ------------------------------------------------- */
 
-static iggy_message with_headers(struct iggy_buffer *bytes, const iggy_header *headers, size_t count) {
+static iggy_message with_headers(struct iggy_buffer *bytes, const iggy_header *headers,
+                                 size_t count) {
     struct iggy_buffer order = {0};
     iggy_sdk_put_headers(bytes, &order, headers, count);
     iggy_sdk_buffer_free(&order);
@@ -117,7 +118,11 @@ static void longest_header_is_read_and_a_longer_one_refused(void) {
 
     /* 256 bytes: 340 digits of base64 and four more, all "A". */
     iggy_sdk_buffer_reset(&bytes);
-    iggy_sdk_buffer_append(&bytes, "\x01\x01\x04" "aw==" "\x00\xd8\x02", 10);
+    iggy_sdk_buffer_append(&bytes,
+                           "\x01\x01\x04"
+                           "aw=="
+                           "\x00\xd8\x02",
+                           10);
     memset(text, 'A', sizeof text);
     iggy_sdk_buffer_append(&bytes, text, 344);
     message.headers = (iggy_bytes){bytes.data, bytes.len};
@@ -136,8 +141,8 @@ static void message_without_headers_yields_none(void) {
 /* ---- Broken bytes --------------------------------------------------------- */
 
 static const uint8_t two_messages[] = {
-    0, 2, 1, 2, 3, 4, 5, 0, 2, 'h', 'i', 0x80, 1, 0xac, 2, 3, 4, 5, 17,
-    1, 1, 4, 'a', 'w', '=', '=', 5, 8, 'A', 'w', 'A', 'A', 'A', 'A', '=', '=', 1, 'x'};
+    0, 2, 1, 2,   3,   4,   5,   0, 2, 'h', 'i', 0x80, 1,   0xac, 2,   3,   4,   5, 17,
+    1, 1, 4, 'a', 'w', '=', '=', 5, 8, 'A', 'w', 'A',  'A', 'A',  'A', '=', '=', 1, 'x'};
 
 static void batch_cut_anywhere_is_refused_before_its_first_message(void) {
     for (size_t len = 0; len <= sizeof two_messages; len++) {
@@ -197,10 +202,24 @@ static void absurd_counts_are_refused_at_once(void) {
 }
 
 static void utf8_is_what_the_standard_says(void) {
-    static const char *const good[] = {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xef\xbf\xbf",
-                                       "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
-    static const char *const bad[] = {"\x80", "\xc1\xbf", "\xc2", "\xc2z", "\xe0\x9f\xbf", "\xed\xa0\x80",
-                                      "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82",
+    static const char *const good[] = {"",
+                                       "a",
+                                       "\xc2\x80",
+                                       "\xe0\xa0\x80",
+                                       "\xed\x9f\xbf",
+                                       "\xef\xbf\xbf",
+                                       "\xf0\x90\x80\x80",
+                                       "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {"\x80",
+                                      "\xc1\xbf",
+                                      "\xc2",
+                                      "\xc2z",
+                                      "\xe0\x9f\xbf",
+                                      "\xed\xa0\x80",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xe2\x82",
                                       "\xe2\x82\xc0"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         CHECK(iggy_is_utf8((iggy_bytes){(const uint8_t *)good[i], strlen(good[i])}));
@@ -226,7 +245,8 @@ static const char *fault_of(const iggy_produced_message *message) {
 
 static const char *fault_of_header(iggy_header_field key, iggy_header_field value) {
     iggy_header header = {key, value};
-    iggy_produced_message message = {.payload = "x", .payload_len = 1, .headers = &header, .header_count = 1};
+    iggy_produced_message message = {
+        .payload = "x", .payload_len = 1, .headers = &header, .header_count = 1};
     return fault_of(&message);
 }
 
@@ -238,8 +258,10 @@ static void message_beyond_the_limits_is_refused(void) {
     unknown.kind = 15;
     CHECK_TEXT(fault_of_header(good, good), "");
     CHECK_TEXT(fault_of_header(iggy_header_string(""), good), "a header's key or value is empty");
-    CHECK_TEXT(fault_of_header(good, iggy_header_string(text)), "a header's key or value is over 255 bytes");
-    CHECK_TEXT(fault_of_header(good, iggy_header_string("\xff")), "a header of kind string is not UTF-8");
+    CHECK_TEXT(fault_of_header(good, iggy_header_string(text)),
+               "a header's key or value is over 255 bytes");
+    CHECK_TEXT(fault_of_header(good, iggy_header_string("\xff")),
+               "a header of kind string is not UTF-8");
     CHECK_TEXT(fault_of_header(good, odd), "a header's value has not the size of its kind");
     CHECK_TEXT(fault_of_header(unknown, good), "a header is of no known kind");
 
@@ -259,7 +281,8 @@ static void headers_have_a_limit_together(void) {
         headers[i].key = iggy_header_uint16((uint16_t)i);
         headers[i].value = iggy_header_raw(text, 238);
     }
-    iggy_produced_message message = {.payload = "x", .payload_len = 1, .headers = headers, .header_count = COUNT};
+    iggy_produced_message message = {
+        .payload = "x", .payload_len = 1, .headers = headers, .header_count = COUNT};
     CHECK_TEXT(fault_of(&message), "");
     headers[7].value = iggy_header_raw(text, 239);
     CHECK_TEXT(fault_of(&message), "the headers of a message are over 100,000 bytes");
@@ -280,7 +303,8 @@ static void log_filter_is_that_of_rust_log(void) {
 }
 
 static size_t shown;
-static void keep_length(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message, size_t len) {
+static void keep_length(uint8_t level, const uint8_t *target, size_t target_len,
+                        const uint8_t *message, size_t len) {
     CHECK(level == IGGY_LOG_ERROR && target_len == 4 && memcmp(target, "test", 4) == 0);
     CHECK(iggy_is_utf8((iggy_bytes){message, len}));
     shown = len;

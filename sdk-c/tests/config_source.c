@@ -33,7 +33,7 @@ static bool read_state(struct counter *counter, iggy_bytes bytes) {
 static int32_t open_source(const iggy_open_args *args, void **instance) {
     struct counter *counter = calloc(1, sizeof *counter);
     if (!counter) return IGGY_FAILED;
-    int32_t code = !read_config(counter, args->config)  ? IGGY_INVALID
+    int32_t code = !read_config(counter, args->config) ? IGGY_INVALID
                    : !read_state(counter, args->state) ? IGGY_FAILED
                                                        : IGGY_OK;
     if (code == IGGY_OK) *instance = counter;
@@ -53,5 +53,6 @@ static int32_t poll(void *instance, iggy_producer *producer) {
 
 static void close_source(void *instance) { free(instance); }
 
-static const iggy_source_plugin plugin = {"config_source", "1.0.0", open_source, poll, NULL, close_source};
+static const iggy_source_plugin plugin = {"config_source", "1.0.0", open_source, poll, NULL,
+                                          close_source};
 IGGY_SOURCE_PLUGIN(plugin)

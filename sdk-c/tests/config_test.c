@@ -11,8 +11,8 @@
 
 static char records[4096];
 
-static void keep_record(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
-                        size_t len) {
+static void keep_record(uint8_t level, const uint8_t *target, size_t target_len,
+                        const uint8_t *message, size_t len) {
     (void)target, (void)target_len;
     CHECK_EQUAL(level, IGGY_LOG_ERROR);
     CHECK(strlen(records) + len + 2 < sizeof records);
@@ -32,7 +32,9 @@ static void expect_faults(iggy_config *config, const char *want) {
 }
 
 static void only_a_table_is_a_configuration(void) {
-    static const struct { const char *json, *fault; } cases[] = {
+    static const struct {
+        const char *json, *fault;
+    } cases[] = {
         {"{}", ""},
         {" {} \n", ""},
         {"null", ""},
@@ -50,8 +52,9 @@ static void only_a_table_is_a_configuration(void) {
 }
 
 static void present_values_are_read(void) {
-    iggy_config config = parse("{\"text\":\"caf\\u00e9\",\"empty\":\"\",\"n\":-5,\"most\":9007199254740992,"
-                               "\"yes\":true,\"no\":false,\"t\":\"1h 30m\",\"token\":\"s3cret\"}");
+    iggy_config config = parse(
+        "{\"text\":\"caf\\u00e9\",\"empty\":\"\",\"n\":-5,\"most\":9007199254740992,"
+        "\"yes\":true,\"no\":false,\"t\":\"1h 30m\",\"token\":\"s3cret\"}");
     CHECK_TEXT(iggy_config_string(&config, "text", "other"), "caf\xc3\xa9");
     CHECK_TEXT(iggy_config_required_string(&config, "text"), "caf\xc3\xa9");
     CHECK_TEXT(iggy_config_string(&config, "empty", "other"), "");
@@ -90,11 +93,13 @@ static void required_keys_are_named_when_they_are_missing(void) {
                   "plugin_config.p is missing, expected a text that is not empty\n"
                   "plugin_config.n is missing, expected a whole number from 1 to 9\n"
                   "plugin_config.b is missing, expected true or false\n"
-                  "plugin_config.t is missing, expected a duration up to 30 days, such as \"100ms\" or \"1h 30m\"\n");
+                  "plugin_config.t is missing, expected a duration up to 30 days, such as "
+                  "\"100ms\" or \"1h 30m\"\n");
 }
 
 static void values_of_the_wrong_kind_are_named_and_shown(void) {
-    iggy_config config = parse("{\"s\":[1],\"n\":\"5\",\"f\":1.5,\"far\":10,\"huge\":1e300,\"b\":1}");
+    iggy_config config =
+        parse("{\"s\":[1],\"n\":\"5\",\"f\":1.5,\"far\":10,\"huge\":1e300,\"b\":1}");
     iggy_config_string(&config, "s", "");
     CHECK_EQUAL(iggy_config_int(&config, "n", 0, 9, 3), 3);
     iggy_config_int(&config, "f", 0, 9, 3);
@@ -102,14 +107,15 @@ static void values_of_the_wrong_kind_are_named_and_shown(void) {
     iggy_config_int(&config, "huge", 0, INT64_MAX, 3);
     CHECK(iggy_config_bool(&config, "b", true));
     iggy_config_fault(&config, "far", "an even number");
-    expect_faults(&config,
-                  "plugin_config.s is [1], expected a text\n"
-                  "plugin_config.n is \"5\", expected a whole number from 0 to 9\n"
-                  "plugin_config.f is 1.5, expected a whole number from 0 to 9\n"
-                  "plugin_config.far is 10, expected a whole number from 0 to 9\n"
-                  "plugin_config.huge is 1e+300, expected a whole number from 0 to 9223372036854775807\n"
-                  "plugin_config.b is 1, expected true or false\n"
-                  "plugin_config.far is 10, expected an even number\n");
+    expect_faults(
+        &config,
+        "plugin_config.s is [1], expected a text\n"
+        "plugin_config.n is \"5\", expected a whole number from 0 to 9\n"
+        "plugin_config.f is 1.5, expected a whole number from 0 to 9\n"
+        "plugin_config.far is 10, expected a whole number from 0 to 9\n"
+        "plugin_config.huge is 1e+300, expected a whole number from 0 to 9223372036854775807\n"
+        "plugin_config.b is 1, expected true or false\n"
+        "plugin_config.far is 10, expected an even number\n");
 }
 
 static void secret_of_the_wrong_kind_is_not_shown(void) {
@@ -119,10 +125,14 @@ static void secret_of_the_wrong_kind_is_not_shown(void) {
 }
 
 static void durations_are_read_unit_by_unit(void) {
-    static const struct { const char *text; uint64_t ms; } good[] = {
-        {"0s", 0}, {"100ms", 100}, {"1.5s", 1500}, {"2 m", 120000}, {" 1h 30m ", 5400000}, {"30d", 2592000000},
-        {"0.5ms", 1}, {"1h1ms", 3600001}};
-    static const char *const bad[] = {"", " ", "5", "ms", "-1s", "1.s", "1x", "1e3s", "31d", "1s,", "1 s s"};
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } good[] = {{"0s", 0},       {"100ms", 100},        {"1.5s", 1500},
+                {"2 m", 120000}, {" 1h 30m ", 5400000}, {"30d", 2592000000},
+                {"0.5ms", 1},    {"1h1ms", 3600001}};
+    static const char *const bad[] = {"",   " ",    "5",   "ms",  "-1s",  "1.s",
+                                      "1x", "1e3s", "31d", "1s,", "1 s s"};
     char json[64];
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         snprintf(json, sizeof json, "{\"t\":\"%s\"}", good[i].text);

@@ -34,7 +34,8 @@ int32_t consume(void *self, iggy_batch *batch) {
     while (iggy_next_message(&batch->messages, &message)) {
         text.append(reinterpret_cast<const char *>(message.payload.data), message.payload.len);
     }
-    if (static_cast<instance *>(self)->mode == "consume") throw std::runtime_error("cannot store " + text);
+    if (static_cast<instance *>(self)->mode == "consume")
+        throw std::runtime_error("cannot store " + text);
     return IGGY_OK;
 }
 
@@ -57,7 +58,8 @@ int32_t poll(void *self, iggy_producer *producer) {
 int32_t on_batch_result(void *, iggy_batch_result) { throw "no std::exception"; }
 
 constexpr iggy_sink_plugin sink = {"cpp_sink", "1.0.0", open_instance, consume, close_instance};
-constexpr iggy_source_plugin source = {"cpp_source", "1.0.1", open_instance, poll, on_batch_result, close_instance};
+constexpr iggy_source_plugin source = {"cpp_source", "1.0.1",         open_instance,
+                                       poll,         on_batch_result, close_instance};
 
 } // namespace
 

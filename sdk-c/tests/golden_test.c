@@ -101,9 +101,9 @@ static uint32_t schema_of(const cJSON *value) {
 }
 
 static uint8_t kind_of(const cJSON *value) {
-    static const char *const names[] = {"raw", "string", "bool", "int8", "int16", "int32", "int64",
-                                        "int128", "uint8", "uint16", "uint32", "uint64", "uint128",
-                                        "float32", "float64"};
+    static const char *const names[] = {"raw",    "string", "bool",    "int8",    "int16",
+                                        "int32",  "int64",  "int128",  "uint8",   "uint16",
+                                        "uint32", "uint64", "uint128", "float32", "float64"};
     return (uint8_t)index_of(value, names, 15);
 }
 
@@ -131,24 +131,50 @@ static iggy_header *headers_of(const cJSON *array, size_t *count) {
 
 /* ---- Each type: from JSON to bytes, and from bytes to bytes ---------------- */
 
-static void encode_uint(const cJSON *value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, decimal(value)); }
-static void again_u32(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_uint(out, iggy_sdk_read_uint(in, 32)); }
-static void again_u64(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_uint(out, iggy_sdk_read_uint(in, 64)); }
-static void encode_u128(const cJSON *value, struct iggy_buffer *out) { iggy_sdk_put_u128(out, decimal128(value)); }
-static void again_u128(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_u128(out, iggy_sdk_read_u128(in)); }
+static void encode_uint(const cJSON *value, struct iggy_buffer *out) {
+    iggy_sdk_put_uint(out, decimal(value));
+}
+static void again_u32(iggy_reader *in, struct iggy_buffer *out) {
+    iggy_sdk_put_uint(out, iggy_sdk_read_uint(in, 32));
+}
+static void again_u64(iggy_reader *in, struct iggy_buffer *out) {
+    iggy_sdk_put_uint(out, iggy_sdk_read_uint(in, 64));
+}
+static void encode_u128(const cJSON *value, struct iggy_buffer *out) {
+    iggy_sdk_put_u128(out, decimal128(value));
+}
+static void again_u128(iggy_reader *in, struct iggy_buffer *out) {
+    iggy_sdk_put_u128(out, iggy_sdk_read_u128(in));
+}
 
 static void put_bytes(struct iggy_buffer *out, iggy_bytes bytes) {
     iggy_sdk_put_bytes(out, bytes.data, bytes.len);
 }
-static void encode_text(const cJSON *value, struct iggy_buffer *out) { put_bytes(out, text_bytes(value)); }
-static void again_text(iggy_reader *in, struct iggy_buffer *out) { put_bytes(out, iggy_sdk_read_text(in)); }
-static void encode_bytes(const cJSON *value, struct iggy_buffer *out) { put_bytes(out, unhex(value)); }
-static void again_bytes(iggy_reader *in, struct iggy_buffer *out) { put_bytes(out, iggy_sdk_read_bytes(in)); }
+static void encode_text(const cJSON *value, struct iggy_buffer *out) {
+    put_bytes(out, text_bytes(value));
+}
+static void again_text(iggy_reader *in, struct iggy_buffer *out) {
+    put_bytes(out, iggy_sdk_read_text(in));
+}
+static void encode_bytes(const cJSON *value, struct iggy_buffer *out) {
+    put_bytes(out, unhex(value));
+}
+static void again_bytes(iggy_reader *in, struct iggy_buffer *out) {
+    put_bytes(out, iggy_sdk_read_bytes(in));
+}
 
-static void encode_schema(const cJSON *value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, schema_of(value)); }
-static void again_schema(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_uint(out, iggy_sdk_read_schema(in)); }
-static void encode_kind(const cJSON *value, struct iggy_buffer *out) { iggy_sdk_put_uint(out, kind_of(value)); }
-static void again_kind(iggy_reader *in, struct iggy_buffer *out) { iggy_sdk_put_uint(out, iggy_sdk_read_header_kind(in)); }
+static void encode_schema(const cJSON *value, struct iggy_buffer *out) {
+    iggy_sdk_put_uint(out, schema_of(value));
+}
+static void again_schema(iggy_reader *in, struct iggy_buffer *out) {
+    iggy_sdk_put_uint(out, iggy_sdk_read_schema(in));
+}
+static void encode_kind(const cJSON *value, struct iggy_buffer *out) {
+    iggy_sdk_put_uint(out, kind_of(value));
+}
+static void again_kind(iggy_reader *in, struct iggy_buffer *out) {
+    iggy_sdk_put_uint(out, iggy_sdk_read_header_kind(in));
+}
 
 static void put_headers(struct iggy_buffer *out, const iggy_header *headers, size_t count) {
     struct iggy_buffer order = {0};
@@ -282,7 +308,8 @@ static void again_batch(iggy_reader *in, struct iggy_buffer *out) {
     iggy_sdk_producer_reset(&producer);
     if (!in->failed) {
         iggy_produce_schema(&producer, (enum iggy_schema)batch.schema);
-        for (size_t i = 0; i < batch.count; i++) iggy_sdk_producer_append(&producer, &batch.messages[i]);
+        for (size_t i = 0; i < batch.count; i++)
+            iggy_sdk_producer_append(&producer, &batch.messages[i]);
         if (batch.has_state) iggy_produce_state(&producer, batch.state.data, batch.state.len);
     }
     finish(&producer, out);
@@ -317,7 +344,8 @@ static const struct type *type_named(const char *name, bool *optional) {
     if (*optional) name += 7;
     size_t len = strcspn(name, ">");
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (strlen(types[i].name) == len && strncmp(types[i].name, name, len) == 0) return &types[i];
+        if (strlen(types[i].name) == len && strncmp(types[i].name, name, len) == 0)
+            return &types[i];
     }
     fprintf(stderr, "no such type: %s\n", name);
     abort();

@@ -18,7 +18,8 @@ static void require(bool holds) {
 }
 
 static void look_at(iggy_bytes bytes, const uint8_t *data, size_t size) {
-    require(bytes.len == 0 || (bytes.data >= data && bytes.len <= (size_t)(data + size - bytes.data)));
+    require(bytes.len == 0 ||
+            (bytes.data >= data && bytes.len <= (size_t)(data + size - bytes.data)));
 }
 
 static void read_messages(const uint8_t *data, size_t size) {
@@ -30,7 +31,8 @@ static void read_messages(const uint8_t *data, size_t size) {
         iggy_headers headers = iggy_message_headers(&message);
         iggy_header header;
         look_at(message.payload, data, size);
-        while (iggy_next_header(&headers, &header)) require(header.value.len <= IGGY_MAX_HEADER_BYTES);
+        while (iggy_next_header(&headers, &header))
+            require(header.value.len <= IGGY_MAX_HEADER_BYTES);
         (void)iggy_find_header(&message, "key", &header.value);
     }
     require(count == messages.count && (count == 0 || !messages.rest.failed));

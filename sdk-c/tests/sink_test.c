@@ -85,14 +85,18 @@ static iggy_mock_sink *opened(void) {
     return mock;
 }
 
-static int32_t consume(iggy_mock_sink *mock, size_t count, size_t payload_len, enum iggy_schema schema) {
+static int32_t consume(iggy_mock_sink *mock, size_t count, size_t payload_len,
+                       enum iggy_schema schema) {
     iggy_header header = {iggy_header_string("kind"), iggy_header_int32((int32_t)schema)};
     iggy_mock_message *messages = calloc(count + 1, sizeof *messages);
     uint8_t *payload = calloc(1, payload_len + 1);
     CHECK(messages && payload);
     for (size_t i = 0; i < count; i++) {
-        messages[i] = (iggy_mock_message){.payload = payload, .payload_len = payload_len,
-                                          .headers = &header, .header_count = 1, .offset = i + 1};
+        messages[i] = (iggy_mock_message){.payload = payload,
+                                          .payload_len = payload_len,
+                                          .headers = &header,
+                                          .header_count = 1,
+                                          .offset = i + 1};
     }
     iggy_mock_batch batch = {"stream", "topic", 7, 1000, schema, messages, count};
     int32_t code = iggy_mock_consume(mock, &batch);
@@ -121,7 +125,8 @@ static void batches_of_every_size_and_schema_are_consumed(void) {
 }
 
 static void codes_of_consume_reach_the_host(void) {
-    static const int32_t codes[][2] = {{IGGY_FAILED, IGGY_FAILED}, {IGGY_INVALID, IGGY_INVALID}, {77, IGGY_FAILED}};
+    static const int32_t codes[][2] = {
+        {IGGY_FAILED, IGGY_FAILED}, {IGGY_INVALID, IGGY_INVALID}, {77, IGGY_FAILED}};
     iggy_mock_sink *mock = opened();
     for (int i = 0; i < 3; i++) {
         sink.code = codes[i][0];
@@ -145,8 +150,8 @@ static void batch_that_cannot_be_decoded_never_reaches_the_plugin(void) {
     CHECK_EQUAL(iggy_mock_close_sink(mock), IGGY_OK);
 }
 
-static void ignore_record(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
-                          size_t message_len) {
+static void ignore_record(uint8_t level, const uint8_t *target, size_t target_len,
+                          const uint8_t *message, size_t message_len) {
     (void)level, (void)target, (void)target_len, (void)message, (void)message_len;
 }
 
@@ -162,9 +167,13 @@ static void ids_are_kept_as_the_contract_says(void) {
 }
 
 static void failed_open_leaves_only_close(void) {
-    static const struct { const char *config; int32_t open, close; } cases[] = {
-        {"fails", IGGY_FAILED, IGGY_OK}, {"invalid", IGGY_INVALID, IGGY_INVALID},
-        {"odd", IGGY_FAILED, IGGY_OK}, {"\xc0", IGGY_INVALID, IGGY_INVALID}};
+    static const struct {
+        const char *config;
+        int32_t open, close;
+    } cases[] = {{"fails", IGGY_FAILED, IGGY_OK},
+                 {"invalid", IGGY_INVALID, IGGY_INVALID},
+                 {"odd", IGGY_FAILED, IGGY_OK},
+                 {"\xc0", IGGY_INVALID, IGGY_INVALID}};
     sink.closed = true; /* a close of the plugin would abort */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int32_t code;
@@ -185,7 +194,8 @@ static void calls_for_one_instance_run_side_by_side(void) {
     pthread_t threads[8];
     iggy_mock_sink *mock = opened();
     sink.wait_for = 8; /* no call returns before all are inside */
-    for (int i = 0; i < 8; i++) CHECK_EQUAL(pthread_create(&threads[i], NULL, consume_once, mock), 0);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQUAL(pthread_create(&threads[i], NULL, consume_once, mock), 0);
     for (int i = 0; i < 8; i++) CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
     CHECK_EQUAL(sink.messages, 80);
     CHECK_EQUAL(iggy_mock_close_sink(mock), IGGY_OK);

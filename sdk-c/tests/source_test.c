@@ -41,7 +41,9 @@ static int32_t open_counter(const iggy_open_args *args, void **instance) {
     if (args->state.data && args->state.len == 1) counter->acknowledged = args->state.data[0];
     if (args->state.data && args->state.len == 0) iggy_log(IGGY_LOG_WARN, "the state is empty");
     counter->next = (uint8_t)(counter->acknowledged + 1);
-    int32_t code = behaves(counter, "fails") ? IGGY_FAILED : behaves(counter, "invalid") ? IGGY_INVALID : IGGY_OK;
+    int32_t code = behaves(counter, "fails")     ? IGGY_FAILED
+                   : behaves(counter, "invalid") ? IGGY_INVALID
+                                                 : IGGY_OK;
     if (code == IGGY_OK) *instance = counter;
     else free(counter);
     return code;
@@ -80,7 +82,8 @@ static void close_counter(void *instance) {
     free(instance);
 }
 
-static const iggy_source_plugin plugin = {"counter", "1.2.3", open_counter, poll_counter, on_result, close_counter};
+static const iggy_source_plugin plugin = {"counter",    "1.2.3",   open_counter,
+                                          poll_counter, on_result, close_counter};
 IGGY_SOURCE_PLUGIN(plugin)
 static const iggy_source_api api = IGGY_MOCK_SOURCE_API;
 
@@ -90,13 +93,16 @@ static int32_t poll_onward(void *instance, iggy_producer *producer) {
     ((struct counter *)instance)->next++;
     return code;
 }
-static const iggy_source_plugin onward = {"counter", "1.2.3", open_counter, poll_onward, NULL, close_counter};
-static int32_t open_onward(uint32_t id, const uint8_t *config, size_t config_len, const uint8_t *state,
-                           size_t state_len, iggy_log_fn *log) {
-    return iggy_sdk_source_open(&onward, id, (iggy_bytes){config, config_len}, (iggy_bytes){state, state_len}, log);
+static const iggy_source_plugin onward = {"counter",   "1.2.3", open_counter,
+                                          poll_onward, NULL,    close_counter};
+static int32_t open_onward(uint32_t id, const uint8_t *config, size_t config_len,
+                           const uint8_t *state, size_t state_len, iggy_log_fn *log) {
+    return iggy_sdk_source_open(&onward, id, (iggy_bytes){config, config_len},
+                                (iggy_bytes){state, state_len}, log);
 }
-static const iggy_source_api onward_api = {open_onward, iggy_source_handle, iggy_source_close,
-                                           iggy_source_version, iggy_source_handle_v2, iggy_source_batch_result};
+static const iggy_source_api onward_api = {open_onward,           iggy_source_handle,
+                                           iggy_source_close,     iggy_source_version,
+                                           iggy_source_handle_v2, iggy_source_batch_result};
 
 /* ---- Helpers -------------------------------------------------------------- */
 
@@ -131,7 +137,9 @@ static void expect(iggy_mock_source *source, uint64_t batch_id, uint8_t record) 
     CHECK(batch->has_state && batch->state.len == 1 && batch->state.data[0] == record);
 }
 
-static void expect_none(iggy_mock_source *source, unsigned ms) { CHECK(!iggy_mock_next(source, ms)); }
+static void expect_none(iggy_mock_source *source, unsigned ms) {
+    CHECK(!iggy_mock_next(source, ms));
+}
 
 static void await_record(const char *text) {
     double end = seconds() + SOON / 1000;
@@ -152,8 +160,8 @@ static void unknown_id_is_refused(void) {
     CHECK_EQUAL(api.close(4711), IGGY_INVALID);
 }
 
-static void ignore_record(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
-                          size_t message_len) {
+static void ignore_record(uint8_t level, const uint8_t *target, size_t target_len,
+                          const uint8_t *message, size_t message_len) {
     (void)level, (void)target, (void)target_len, (void)message, (void)message_len;
 }
 
@@ -167,15 +175,21 @@ static void duplicate_id_leaves_the_first_alone(void) {
 }
 
 static void failed_open_occupies_its_id_until_close(void) {
-    static const struct { const char *config; int32_t open, close; } cases[] = {
-        {"fails", IGGY_FAILED, IGGY_OK}, {"invalid", IGGY_INVALID, IGGY_INVALID}, {"\xff", IGGY_INVALID, IGGY_INVALID}};
+    static const struct {
+        const char *config;
+        int32_t open, close;
+    } cases[] = {{"fails", IGGY_FAILED, IGGY_OK},
+                 {"invalid", IGGY_INVALID, IGGY_INVALID},
+                 {"\xff", IGGY_INVALID, IGGY_INVALID}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int32_t code;
         iggy_mock_forget_log();
         iggy_mock_source *source = iggy_mock_open_source(&api, cases[i].config, NULL, 0, &code);
         CHECK_EQUAL(code, cases[i].open);
         CHECK_EQUAL(iggy_mock_start(source, 2), IGGY_INVALID);
-        CHECK_EQUAL(api.open(iggy_mock_source_id(source), (const uint8_t *)"x", 1, NULL, 0, ignore_record), IGGY_INVALID);
+        CHECK_EQUAL(
+            api.open(iggy_mock_source_id(source), (const uint8_t *)"x", 1, NULL, 0, ignore_record),
+            IGGY_INVALID);
         CHECK_EQUAL(iggy_mock_close_source(source), cases[i].close);
         CHECK(!iggy_mock_logged("closed"));
     }
@@ -264,7 +278,8 @@ static void fifth_nack_in_a_row_ends_the_source(void) {
     double start = seconds();
     for (uint64_t batch_id = 1; batch_id <= 5; batch_id++) {
         expect(source, batch_id, 1);
-        CHECK_EQUAL(iggy_mock_result(source, batch_id, IGGY_BATCH_NACK), batch_id < 5 ? IGGY_OK : IGGY_INVALID);
+        CHECK_EQUAL(iggy_mock_result(source, batch_id, IGGY_BATCH_NACK),
+                    batch_id < 5 ? IGGY_OK : IGGY_INVALID);
     }
     CHECK(seconds() - start >= 1.5); /* 100 + 200 + 400 + 800 ms of pauses */
     expect_none(source, 1000);
@@ -311,7 +326,8 @@ static void *acknowledge(void *batch_id) {
 }
 
 static unsigned sent;
-static int32_t answer_inside_send(uint32_t id, uint64_t batch_id, const uint8_t *messages, size_t len) {
+static int32_t answer_inside_send(uint32_t id, uint64_t batch_id, const uint8_t *messages,
+                                  size_t len) {
     pthread_t thread;
     CHECK(id == 9001 && messages && len > 0);
     if (batch_id > 3) return IGGY_OK;
@@ -324,7 +340,8 @@ static int32_t answer_inside_send(uint32_t id, uint64_t batch_id, const uint8_t 
 static void result_may_come_before_send_has_returned(void) {
     CHECK_EQUAL(api.open(9001, (const uint8_t *)"waits", 0, NULL, 0, ignore_record), IGGY_OK);
     CHECK_EQUAL(api.handle_v2(9001, answer_inside_send), IGGY_OK);
-    while (api.batch_result(9001, 4, IGGY_BATCH_NACK) != IGGY_OK) nanosleep(&(struct timespec){0, 1000000}, NULL);
+    while (api.batch_result(9001, 4, IGGY_BATCH_NACK) != IGGY_OK)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
     CHECK_EQUAL(api.close(9001), IGGY_OK);
     CHECK_EQUAL(sent, 3);
 }

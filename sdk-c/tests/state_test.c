@@ -12,8 +12,8 @@
 
 static unsigned warnings, errors;
 
-static void count_record(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
-                         size_t len) {
+static void count_record(uint8_t level, const uint8_t *target, size_t target_len,
+                         const uint8_t *message, size_t len) {
     (void)target, (void)target_len, (void)message, (void)len;
     if (level == IGGY_LOG_WARN) warnings++;
     if (level == IGGY_LOG_ERROR) errors++;
@@ -80,7 +80,8 @@ static void last_state_of_a_poll_counts(void) {
 
 static void no_state_is_a_fresh_start(void) {
     iggy_state state = read_bytes(NULL, 0);
-    CHECK(!state.present && iggy_state_take_uint(&state) == 0 && iggy_state_take_text(&state).len == 0);
+    CHECK(!state.present && iggy_state_take_uint(&state) == 0 &&
+          iggy_state_take_text(&state).len == 0);
     CHECK(iggy_state_end(&state) && warnings == 0 && errors == 0);
 
     state = read_bytes("", 0);
@@ -89,7 +90,10 @@ static void no_state_is_a_fresh_start(void) {
 }
 
 static void foreign_bytes_are_refused(void) {
-    static const struct { const char *bytes; size_t len; } foreign[] = {
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } foreign[] = {
         {"\xc1", 1},                 /* no MessagePack */
         {"\x91", 1},                 /* cut short */
         {"\x07", 1},                 /* no array */

@@ -59,7 +59,8 @@ static inline void say(const char *text) {
 
 static inline void pause_ms(long ms) {
     struct timespec left = {ms / 1000, ms % 1000 * 1000000};
-    while (nanosleep(&left, &left) != 0) {}
+    while (nanosleep(&left, &left) != 0) {
+    }
 }
 
 static inline struct instance *find(uint32_t id) {
@@ -106,7 +107,8 @@ static inline struct instance *begin_close(uint32_t id) {
     if (instance != NULL && instance->closing) instance = NULL;
     if (instance != NULL) {
         instance->closing = true;
-        while (instance->calls > 0 && !COMMITS(CLOSES_DURING_CONSUME)) pthread_cond_wait(&changed, &mutex);
+        while (instance->calls > 0 && !COMMITS(CLOSES_DURING_CONSUME))
+            pthread_cond_wait(&changed, &mutex);
     }
     pthread_mutex_unlock(&mutex);
     return instance;
@@ -122,7 +124,8 @@ static inline int32_t end_close(struct instance *instance) {
 
 /* The plugin takes no configuration, or an empty one. */
 static inline bool valid_config(const uint8_t *config, size_t len) {
-    return (len == 4 && memcmp(config, "null", 4) == 0) || (len == 2 && memcmp(config, "{}", 2) == 0);
+    return (len == 4 && memcmp(config, "null", 4) == 0) ||
+           (len == 2 && memcmp(config, "{}", 2) == 0);
 }
 
 #endif

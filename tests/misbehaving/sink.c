@@ -25,9 +25,7 @@ __attribute__((constructor)) static void on_load(void) {
 
 /* ---- open ----------------------------------------------------------------- */
 
-static void on_signal(int number) {
-    (void)number;
-}
+static void on_signal(int number) { (void)number; }
 
 static void install_handler(int flags) {
     struct sigaction action = {0};
@@ -70,30 +68,55 @@ static void overflow_stack(volatile char *above) {
 static void sin_in_open(void) {
     char start = 0;
     switch (SIN) {
-    case CALLS_EXIT: exit(0);
-    case CHANGES_DIRECTORY: if (chdir("/") != 0) abort(); break;
-    case CHANGES_UMASK: umask(0123); break;
-    case CRASHES_IN_OPEN: abort();
-    case HANGS_IN_OPEN: hang(); break;
-    case INSTALLS_HANDLER: install_handler(SA_ONSTACK); break;
-    case INSTALLS_HANDLER_WITHOUT_ONSTACK: install_handler(0); break;
-    case LEAKS_DESCRIPTORS: if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort(); break;
-    case LEAKS_MEMORY: leak_memory(); break;
-    case LEAKS_THREADS: leak_thread(); break;
-    case LOGS_NO_UTF8: say("\xff\xfe"); break;
-    case OVERFLOWS_STACK: overflow_stack(&start); break;
-    default: break;
+    case CALLS_EXIT:
+        exit(0);
+    case CHANGES_DIRECTORY:
+        if (chdir("/") != 0) abort();
+        break;
+    case CHANGES_UMASK:
+        umask(0123);
+        break;
+    case CRASHES_IN_OPEN:
+        abort();
+    case HANGS_IN_OPEN:
+        hang();
+        break;
+    case INSTALLS_HANDLER:
+        install_handler(SA_ONSTACK);
+        break;
+    case INSTALLS_HANDLER_WITHOUT_ONSTACK:
+        install_handler(0);
+        break;
+    case LEAKS_DESCRIPTORS:
+        if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
+        break;
+    case LEAKS_MEMORY:
+        leak_memory();
+        break;
+    case LEAKS_THREADS:
+        leak_thread();
+        break;
+    case LOGS_NO_UTF8:
+        say("\xff\xfe");
+        break;
+    case OVERFLOWS_STACK:
+        overflow_stack(&start);
+        break;
+    default:
+        break;
     }
 }
 
 static int32_t open_code(const uint8_t *config, size_t len) {
     if (COMMITS(RETURNS_UNKNOWN_CODE_FROM_OPEN)) return 7;
-    if (valid_config(config, len) || (COMMITS(ACCEPTS_SOME_BROKEN_CONFIG) && len < 16)) return IGGY_OK;
+    if (valid_config(config, len) || (COMMITS(ACCEPTS_SOME_BROKEN_CONFIG) && len < 16))
+        return IGGY_OK;
     if (!COMMITS(FAILS_SILENTLY)) say("the configuration has to be {}");
     return IGGY_INVALID;
 }
 
-IGGY_EXPORT int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len, iggy_log_fn *log) {
+IGGY_EXPORT int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len,
+                                   iggy_log_fn *log) {
     host_log = log;
     struct instance *instance = reserve(id);
     if (instance == NULL) {
@@ -131,16 +154,26 @@ static int32_t consume_batch(iggy_bytes topic, iggy_bytes metadata, iggy_bytes m
 
 static void sin_in_consume(struct instance *instance, const uint8_t *messages, size_t len) {
     switch (SIN) {
-    case CLOSES_DURING_CONSUME: pause_ms(1500); break;
-    case CONSUMES_SLOWLY: pause_ms(1200); break;
-    case CRASHES_IN_CONSUME: abort();
+    case CLOSES_DURING_CONSUME:
+        pause_ms(1500);
+        break;
+    case CONSUMES_SLOWLY:
+        pause_ms(1200);
+        break;
+    case CRASHES_IN_CONSUME:
+        abort();
     case CRASHES_ON_SECOND_THREAD:
         pause_ms(20);
         if (instance->calls > 1) abort();
         break;
-    case HANGS_IN_CONSUME: hang(); break;
-    case TRUSTS_COUNTS: trust_count(messages, len); break;
-    default: break;
+    case HANGS_IN_CONSUME:
+        hang();
+        break;
+    case TRUSTS_COUNTS:
+        trust_count(messages, len);
+        break;
+    default:
+        break;
     }
 }
 
@@ -150,8 +183,9 @@ IGGY_EXPORT int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t 
     struct instance *instance = enter(id);
     if (instance == NULL) return COMMITS(CONSUMES_FOR_UNKNOWN_ID) ? IGGY_OK : IGGY_INVALID;
     sin_in_consume(instance, messages, messages_len);
-    int32_t code = consume_batch((iggy_bytes){topic, topic_len}, (iggy_bytes){metadata, metadata_len},
-                                 (iggy_bytes){messages, messages_len});
+    int32_t code =
+        consume_batch((iggy_bytes){topic, topic_len}, (iggy_bytes){metadata, metadata_len},
+                      (iggy_bytes){messages, messages_len});
     if (COMMITS(RETURNS_UNKNOWN_CODE)) code = 7;
     if (COMMITS(FAILS_TO_CONSUME)) code = IGGY_FAILED;
     leave(instance);

@@ -45,7 +45,8 @@ static int await_result(struct instance *source) {
 static void rest(struct instance *source, long ms) {
     struct timespec until = after_ms(ms);
     pthread_mutex_lock(&mutex);
-    while (!source->stop && pthread_cond_timedwait(&changed, &mutex, &until) == 0) {}
+    while (!source->stop && pthread_cond_timedwait(&changed, &mutex, &until) == 0) {
+    }
     pthread_mutex_unlock(&mutex);
 }
 
@@ -61,9 +62,11 @@ static bool stopped(struct instance *source) {
 /* ProducedMessages of wire.md: schema, one message with its payload alone, state. */
 static size_t encode(const struct instance *source, uint8_t *out) {
     char number[24];
-    size_t len = (size_t)snprintf(number, sizeof number, "%llu", (unsigned long long)source->produced), at = 0;
+    size_t len = (size_t)snprintf(number, sizeof number, "%llu",
+                                  (unsigned long long)source->produced),
+           at = 0;
     out[at++] = IGGY_SCHEMA_JSON;
-    out[at++] = 1;                         /* count */
+    out[at++] = 1;                             /* count */
     for (int i = 0; i < 5; i++) out[at++] = 0; /* id, checksum, two times, headers: absent */
     out[at++] = (uint8_t)len;
     memcpy(out + at, number, len);
@@ -126,7 +129,8 @@ static bool apply(struct instance *source, int result) {
     if (COMMITS(SKIPS_NACKED_RECORDS)) source->acknowledged = source->produced;
     if (COMMITS(STOPS_AFTER_NACK)) return false;
     source->nacks++;
-    if (source->nacks == IGGY_MAX_CONSECUTIVE_NACKS && !COMMITS(GOES_ON_AFTER_FIVE_NACKS)) return false;
+    if (source->nacks == IGGY_MAX_CONSECUTIVE_NACKS && !COMMITS(GOES_ON_AFTER_FIVE_NACKS))
+        return false;
     pause_after_nack(source);
     return true;
 }
@@ -209,7 +213,8 @@ static int32_t take_result(struct instance *source, uint64_t batch, uint8_t resu
     bool known = result == IGGY_BATCH_ACK || result == IGGY_BATCH_NACK;
     source->result = known ? result : IGGY_BATCH_NACK;
     source->pending = false;
-    bool last = source->result == IGGY_BATCH_NACK && source->nacks + 1 == IGGY_MAX_CONSECUTIVE_NACKS;
+    bool last =
+        source->result == IGGY_BATCH_NACK && source->nacks + 1 == IGGY_MAX_CONSECUTIVE_NACKS;
     if (last && !COMMITS(GOES_ON_AFTER_FIVE_NACKS)) return IGGY_INVALID;
     return known || COMMITS(ACCEPTS_UNKNOWN_RESULT) ? IGGY_OK : IGGY_INVALID;
 }
@@ -255,6 +260,4 @@ IGGY_EXPORT int32_t iggy_source_close(uint32_t id) {
     return end_close(source);
 }
 
-IGGY_EXPORT const char *iggy_source_version(void) {
-    return "1.0.0";
-}
+IGGY_EXPORT const char *iggy_source_version(void) { return "1.0.0"; }

@@ -13,7 +13,8 @@ int32_t iggy_sink_open(uint32_t, const uint8_t *, size_t, iggy_log_fn *) {
     throw std::runtime_error("nobody catches this");
 }
 
-int32_t iggy_sink_consume(uint32_t, const uint8_t *, size_t, const uint8_t *, size_t, const uint8_t *, size_t) {
+int32_t iggy_sink_consume(uint32_t, const uint8_t *, size_t, const uint8_t *, size_t,
+                          const uint8_t *, size_t) {
     return IGGY_INVALID;
 }
 

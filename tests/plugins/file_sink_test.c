@@ -74,7 +74,8 @@ static void expect_payload(uint8_t schema, const void *payload, size_t len, cons
     CHECK_EQUAL(consume(f.id, schema, &message, 1), IGGY_OK);
     snprintf(line, sizeof line,
              "{\"stream\":\"s\",\"topic\":\"t\",\"partition\":1,\"offset\":5,\"headers\":{},"
-             "\"payload\":%s}\n", want);
+             "\"payload\":%s}\n",
+             want);
     expect_file(&f, line);
     end(&f);
 }
@@ -159,8 +160,8 @@ static void headers_of_every_kind_are_told(void) {
             {IGGY_HEADER_STRING, "k", 1, cases[i].kind, cases[i].value, cases[i].len},
             {cases[i].kind, cases[i].value, cases[i].len, IGGY_HEADER_STRING, "v", 1},
         };
-        struct host_message message = {.offset = 1, .headers = headers, .header_count = 2,
-                                       .payload = "1", .payload_len = 1};
+        struct host_message message = {
+            .offset = 1, .headers = headers, .header_count = 2, .payload = "1", .payload_len = 1};
         CHECK_EQUAL(consume(f.id, IGGY_SCHEMA_JSON, &message, 1), IGGY_OK);
         snprintf(line, sizeof line,
                  "{\"stream\":\"s\",\"topic\":\"t\",\"partition\":1,\"offset\":1,"
@@ -175,8 +176,10 @@ static void longest_header_is_told(void) {
     uint8_t longest[255];
     struct fixture f = opened();
     memset(longest, 'h', sizeof longest);
-    const struct host_header header = {IGGY_HEADER_STRING, longest, 255, IGGY_HEADER_STRING, longest, 255};
-    struct host_message message = {.headers = &header, .header_count = 1, .payload = "1", .payload_len = 1};
+    const struct host_header header = {IGGY_HEADER_STRING, longest, 255,
+                                       IGGY_HEADER_STRING, longest, 255};
+    struct host_message message = {
+        .headers = &header, .header_count = 1, .payload = "1", .payload_len = 1};
     CHECK_EQUAL(consume(f.id, IGGY_SCHEMA_JSON, &message, 1), IGGY_OK);
     char *text = host_read_file(f.path);
     CHECK(strlen(text) > 510);
@@ -189,11 +192,27 @@ static void broken_headers_refuse_the_batch(void) {
         const char *bytes;
         size_t len;
     } cases[] = {
-        {"\x01", 1},                              /* an entry is announced, none follows */
-        {"\x01\x01\x04" "aw==" "\x0f\x04" "AA==", 13}, /* kind 15 */
-        {"\x01\x01\x04" "aw=-" "\x01\x04" "AA==", 13}, /* no base64 */
-        {"\x01\x01\x04" "aw==" "\x01\x05" "AAAAA", 14}, /* no length of base64 */
-        {"\x01\x01\x04" "ax==" "\x01\x04" "AA==", 13}, /* bits where padding is */
+        {"\x01", 1}, /* an entry is announced, none follows */
+        {"\x01\x01\x04"
+         "aw=="
+         "\x0f\x04"
+         "AA==",
+         13}, /* kind 15 */
+        {"\x01\x01\x04"
+         "aw=-"
+         "\x01\x04"
+         "AA==",
+         13}, /* no base64 */
+        {"\x01\x01\x04"
+         "aw=="
+         "\x01\x05"
+         "AAAAA",
+         14}, /* no length of base64 */
+        {"\x01\x01\x04"
+         "ax=="
+         "\x01\x04"
+         "AA==",
+         13}, /* bits where padding is */
     };
     struct fixture f = opened();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -204,8 +223,9 @@ static void broken_headers_refuse_the_batch(void) {
         len += cases[i].len;
         messages[len++] = 1;
         messages[len++] = '1';
-        CHECK_EQUAL(api.consume(f.id, (const uint8_t *)"\x01s\x01t", 4, (const uint8_t *)"\0\0\0", 3,
-                                messages, len), IGGY_INVALID);
+        CHECK_EQUAL(api.consume(f.id, (const uint8_t *)"\x01s\x01t", 4, (const uint8_t *)"\0\0\0",
+                                3, messages, len),
+                    IGGY_INVALID);
     }
     expect_file(&f, "");
     end(&f);
@@ -218,8 +238,10 @@ static const struct host_message two[] = {
     {.offset = 2, .payload = "22", .payload_len = 2},
 };
 static const char two_lines[] =
-    "{\"stream\":\"s\",\"topic\":\"t\",\"partition\":1,\"offset\":1,\"headers\":{},\"payload\":11}\n"
-    "{\"stream\":\"s\",\"topic\":\"t\",\"partition\":1,\"offset\":2,\"headers\":{},\"payload\":22}\n";
+    "{\"stream\":\"s\",\"topic\":\"t\",\"partition\":1,\"offset\":1,\"headers\":{},\"payload\":11}"
+    "\n"
+    "{\"stream\":\"s\",\"topic\":\"t\",\"partition\":1,\"offset\":2,\"headers\":{},\"payload\":22}"
+    "\n";
 
 static void restart_appends(void) {
     struct fixture f = opened();
@@ -299,8 +321,8 @@ static void *consume_many(void *id) {
     for (int batch = 0; batch < BATCHES; batch++) {
         memset(payload, 'p', sizeof payload);
         for (int i = 0; i < BATCH; i++) {
-            messages[i] = (struct host_message){.offset = (uint64_t)i, .payload = payload,
-                                                .payload_len = (size_t)(batch % 60 + 1)};
+            messages[i] = (struct host_message){
+                .offset = (uint64_t)i, .payload = payload, .payload_len = (size_t)(batch % 60 + 1)};
         }
         CHECK_EQUAL(consume(*(uint32_t *)id, IGGY_SCHEMA_TEXT, messages, BATCH), IGGY_OK);
     }

@@ -40,7 +40,8 @@ struct fixture {
 static void open_fixture(struct fixture *f) {
     f->id = ++last_id;
     CHECK_EQUAL(api.open(f->id, (const uint8_t *)f->config, strlen(f->config), f->state,
-                         f->state_len, host_log), IGGY_OK);
+                         f->state_len, host_log),
+                IGGY_OK);
     CHECK_EQUAL(api.handle_v2(f->id, host_send_v2), IGGY_OK);
     f->batch_id = 0;
 }
@@ -51,7 +52,8 @@ static struct fixture new_fixture(const char *options) {
     struct fixture f = {0};
     snprintf(name, sizeof name, "%d.log", ++files);
     f.path = host_path(name);
-    snprintf(f.config, sizeof f.config, "{\"path\":\"%s\",\"poll_interval_ms\":5%s}", f.path, options);
+    snprintf(f.config, sizeof f.config, "{\"path\":\"%s\",\"poll_interval_ms\":5%s}", f.path,
+             options);
     return f;
 }
 
@@ -106,9 +108,7 @@ static void expect_lines(struct fixture *f, const char *lines) {
     }
 }
 
-static void expect_nothing(void) {
-    CHECK(!host_next_batch_within(80));
-}
+static void expect_nothing(void) { CHECK(!host_next_batch_within(80)); }
 
 static char *beside(const struct fixture *f, const char *suffix) {
     size_t size = strlen(f->path) + strlen(suffix) + 1;
@@ -618,12 +618,23 @@ static void every_line_is_acknowledged_once_whatever_happens(void) {
     catch_up(&m); /* without a state nothing says where a rotated file belongs */
     for (int step = 0; step < 150; step++) {
         switch (below(8)) {
-        case 0: restart(&m.source); break;
-        case 1: rotate_by_renaming(&m); break;
-        case 2: rotate_by_copying(&m); break;
-        case 3: write_some(&m); break;
-        case 4: catch_up(&m); break;
-        default: if (m.taken < m.written) take_batch(&m);
+        case 0:
+            restart(&m.source);
+            break;
+        case 1:
+            rotate_by_renaming(&m);
+            break;
+        case 2:
+            rotate_by_copying(&m);
+            break;
+        case 3:
+            write_some(&m);
+            break;
+        case 4:
+            catch_up(&m);
+            break;
+        default:
+            if (m.taken < m.written) take_batch(&m);
         }
     }
     catch_up(&m);

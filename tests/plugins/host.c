@@ -31,10 +31,10 @@ static void *load(const char *path) {
 }
 
 /* ISO C has no conversion from an object pointer to a function pointer. */
-#define FIND(library, api, field, symbol)                              \
-    do {                                                               \
-        void *address = dlsym(library, symbol);                        \
-        memcpy(&(api).field, &address, sizeof address);                \
+#define FIND(library, api, field, symbol)               \
+    do {                                                \
+        void *address = dlsym(library, symbol);         \
+        memcpy(&(api).field, &address, sizeof address); \
     } while (0)
 
 iggy_source_api host_load_source(const char *path) {
@@ -94,7 +94,7 @@ int32_t host_open_sink(const iggy_sink_api *api, uint32_t id, const char *config
 static struct queued {
     struct host_batch batch;
     struct queued *next;
-} *queue;
+} * queue;
 
 int32_t (*host_on_send)(uint32_t id, uint64_t batch_id);
 
@@ -186,9 +186,9 @@ static void put_text(struct iggy_buffer *out, const char *text) {
 }
 
 /* Base64 written bit by bit, so not by the code under test. */
-static void put_header_field(struct iggy_buffer *out, uint8_t kind, const uint8_t *bytes, size_t len) {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static void put_header_field(struct iggy_buffer *out, uint8_t kind, const uint8_t *bytes,
+                             size_t len) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     iggy_sdk_buffer_byte(out, kind);
     iggy_sdk_put_uint(out, (len + 2) / 3 * 4);
     size_t bits = len * 8;
@@ -235,7 +235,7 @@ struct host_blobs host_encode(const char *stream, const char *topic, uint32_t pa
     for (size_t i = 0; i < count; i++) put_message_with_headers(&messages_blob, &messages[i]);
     CHECK(!topic_blob.failed && !metadata_blob.failed && !messages_blob.failed);
     return (struct host_blobs){topic_blob.data, metadata_blob.data, messages_blob.data,
-                               topic_blob.len,   metadata_blob.len,   messages_blob.len};
+                               topic_blob.len,  metadata_blob.len,  messages_blob.len};
 }
 
 void host_free_blobs(struct host_blobs *blobs) {
@@ -288,13 +288,9 @@ static void put_file(const char *path, const char *text, const char *mode) {
     CHECK_EQUAL(fclose(file), 0);
 }
 
-void host_write_file(const char *path, const char *text) {
-    put_file(path, text, "w");
-}
+void host_write_file(const char *path, const char *text) { put_file(path, text, "w"); }
 
-void host_append_file(const char *path, const char *text) {
-    put_file(path, text, "a");
-}
+void host_append_file(const char *path, const char *text) { put_file(path, text, "a"); }
 
 char *host_read_file(const char *path) {
     struct iggy_buffer text = {0};

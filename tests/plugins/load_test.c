@@ -49,8 +49,10 @@ static size_t text_length(const char *json) {
 static void random_source_keeps_to_its_configuration(void) {
     iggy_source_api api = host_load_source(random_source);
     uint32_t id = ++last_id;
-    CHECK_EQUAL(host_open_source(&api, id, "{\"interval\":\"1ms\",\"messages_range\":[3,5],"
-                                           "\"payload_size\":17,\"max_count\":50}"), IGGY_OK);
+    CHECK_EQUAL(host_open_source(&api, id,
+                                 "{\"interval\":\"1ms\",\"messages_range\":[3,5],"
+                                 "\"payload_size\":17,\"max_count\":50}"),
+                IGGY_OK);
     CHECK_EQUAL(api.handle_v2(id, host_send_v2), IGGY_OK);
     uint64_t records = 0;
     while (records < 50) {
@@ -152,8 +154,10 @@ static void consume(const iggy_sink_api *api, uint32_t id, uint8_t schema, const
     struct host_message messages[16];
     CHECK(count <= 16);
     for (uint64_t i = 0; i < count; i++) {
-        messages[i] = (struct host_message){.offset = 7 + i, .timestamp = now_us() - 1000,
-                                            .payload = payload, .payload_len = strlen(payload)};
+        messages[i] = (struct host_message){.offset = 7 + i,
+                                            .timestamp = now_us() - 1000,
+                                            .payload = payload,
+                                            .payload_len = strlen(payload)};
     }
     struct host_blobs blobs = host_encode("s", "t", 3, schema, messages, (size_t)count);
     CHECK_EQUAL(host_consume(api, id, &blobs), IGGY_OK);
@@ -237,7 +241,8 @@ static void stdout_sink_prints_batches_or_payloads(void) {
         {"{\"print_payload\":true}", IGGY_SCHEMA_TEXT, "hi", "s/t/3@7: hi\ns/t/3@8: hi\n"},
         {"{\"print_payload\":true}", IGGY_SCHEMA_JSON, "{\"a\":1}",
          "s/t/3@7: {\"a\":1}\ns/t/3@8: {\"a\":1}\n"},
-        {"{\"print_payload\":true}", IGGY_SCHEMA_RAW, "\xff", "s/t/3@7: \"/w==\"\ns/t/3@8: \"/w==\"\n"},
+        {"{\"print_payload\":true}", IGGY_SCHEMA_RAW, "\xff",
+         "s/t/3@7: \"/w==\"\ns/t/3@8: \"/w==\"\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *got = printed(cases[i].config, cases[i].schema, cases[i].payload, 2);

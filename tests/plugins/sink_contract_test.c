@@ -29,9 +29,14 @@ static uint32_t opened(void) {
 
 /* A batch with headers and two messages. */
 static struct host_blobs sample(void) {
-    static const struct host_header header = {IGGY_HEADER_STRING, "k", 1, IGGY_HEADER_RAW, "\x01\x02", 2};
+    static const struct host_header header = {IGGY_HEADER_STRING, "k",        1,
+                                              IGGY_HEADER_RAW,    "\x01\x02", 2};
     static const struct host_message messages[] = {
-        {.offset = 300, .headers = &header, .header_count = 1, .payload = "{\"a\": 1}", .payload_len = 8},
+        {.offset = 300,
+         .headers = &header,
+         .header_count = 1,
+         .payload = "{\"a\": 1}",
+         .payload_len = 8},
         {.offset = 301, .payload = "[]", .payload_len = 2},
     };
     return host_encode("stream", "topic", 7, IGGY_SCHEMA_JSON, messages, 2);
@@ -44,9 +49,7 @@ static int32_t consume_sample(uint32_t id) {
     return code;
 }
 
-static void version_is_there_before_open(void) {
-    CHECK(strlen(api.version()) > 0);
-}
+static void version_is_there_before_open(void) { CHECK(strlen(api.version()) > 0); }
 
 static void unknown_id_is_refused(void) {
     CHECK_EQUAL(consume_sample(4711), IGGY_INVALID);
@@ -158,17 +161,18 @@ static void bytes_at_random_do_no_harm(void) {
 
 static void absurd_counts_are_refused(void) {
     static const char *const absurd[] = {
-        "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",             /* 2^64 - 1 messages */
-        "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",             /* more than 64 bits */
-        "\x06\x01\x01\x01\x01\x01\x01\x01\x01",                     /* schema 6 */
-        "\x00\x01\x01\x01\x01\x01\x01\x01\xff\xff\xff\xff\x0f",     /* a payload of 4 GiB */
+        "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",         /* 2^64 - 1 messages */
+        "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",         /* more than 64 bits */
+        "\x06\x01\x01\x01\x01\x01\x01\x01\x01",                 /* schema 6 */
+        "\x00\x01\x01\x01\x01\x01\x01\x01\xff\xff\xff\xff\x0f", /* a payload of 4 GiB */
     };
     static const size_t lens[] = {11, 11, 9, 13};
     uint32_t id = opened();
     struct host_blobs blobs = sample();
     for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
-        CHECK_EQUAL(api.consume(id, blobs.topic, blobs.topic_len, blobs.metadata, blobs.metadata_len,
-                                (const uint8_t *)absurd[i], lens[i]), IGGY_INVALID);
+        CHECK_EQUAL(api.consume(id, blobs.topic, blobs.topic_len, blobs.metadata,
+                                blobs.metadata_len, (const uint8_t *)absurd[i], lens[i]),
+                    IGGY_INVALID);
     }
     host_free_blobs(&blobs);
     CHECK_EQUAL(api.close(id), IGGY_OK);
@@ -182,7 +186,8 @@ static void *consume_often(void *id) {
 static void calls_for_one_id_may_overlap(void) {
     pthread_t threads[8];
     uint32_t id = opened();
-    for (int i = 0; i < 8; i++) CHECK_EQUAL(pthread_create(&threads[i], NULL, consume_often, &id), 0);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQUAL(pthread_create(&threads[i], NULL, consume_often, &id), 0);
     for (int i = 0; i < 8; i++) CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
     CHECK_EQUAL(api.close(id), IGGY_OK);
 }

@@ -47,9 +47,7 @@ static struct host_batch *next(uint64_t batch_id) {
     return batch;
 }
 
-static void expect(uint64_t batch_id) {
-    host_free_batch(next(batch_id));
-}
+static void expect(uint64_t batch_id) { host_free_batch(next(batch_id)); }
 
 static bool same_state(const struct host_batch *a, const struct host_batch *b) {
     return a->state_len == b->state_len && memcmp(a->state, b->state, a->state_len) == 0;
@@ -62,9 +60,7 @@ static void close_ok(uint32_t id) {
 
 /* ---- Instances -------------------------------------------------------------- */
 
-static void version_is_there_before_open(void) {
-    CHECK(strlen(api.version()) > 0);
-}
+static void version_is_there_before_open(void) { CHECK(strlen(api.version()) > 0); }
 
 static void unknown_id_is_refused(void) {
     CHECK_EQUAL(api.handle(4711, host_send), IGGY_INVALID);
@@ -83,7 +79,8 @@ static void duplicate_id_leaves_the_first_alone(void) {
 }
 
 static void broken_config_occupies_its_id_until_close(void) {
-    static const char *const broken[] = {"", "{", "[1]", "7", "{\"path\":1,\"total\":\"x\",\"interval\":3}"};
+    static const char *const broken[] = {"", "{", "[1]", "7",
+                                         "{\"path\":1,\"total\":\"x\",\"interval\":3}"};
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         uint32_t id = ++last_id;
         CHECK_EQUAL(host_open_source(&api, id, broken[i]), IGGY_INVALID);
@@ -98,8 +95,9 @@ static void broken_config_occupies_its_id_until_close(void) {
 
 static void unreadable_state_leaves_it_half_open(void) {
     uint32_t id = ++last_id;
-    CHECK_EQUAL(api.open(id, (const uint8_t *)config, strlen(config), (const uint8_t *)"\xc1", 1,
-                         host_log), IGGY_FAILED);
+    CHECK_EQUAL(
+        api.open(id, (const uint8_t *)config, strlen(config), (const uint8_t *)"\xc1", 1, host_log),
+        IGGY_FAILED);
     CHECK(host_logged("saved state"));
     CHECK_EQUAL(api.handle_v2(id, host_send_v2), IGGY_INVALID);
     CHECK_EQUAL(api.close(id), IGGY_OK);
@@ -108,8 +106,9 @@ static void unreadable_state_leaves_it_half_open(void) {
 
 static void empty_state_is_a_fresh_start(void) {
     uint32_t id = ++last_id;
-    CHECK_EQUAL(api.open(id, (const uint8_t *)config, strlen(config), (const uint8_t *)"", 0,
-                         host_log), IGGY_OK);
+    CHECK_EQUAL(
+        api.open(id, (const uint8_t *)config, strlen(config), (const uint8_t *)"", 0, host_log),
+        IGGY_OK);
     CHECK(host_logged("empty"));
     CHECK_EQUAL(api.close(id), IGGY_OK);
 }
@@ -196,7 +195,8 @@ static void ack_begins_the_count_of_nacks_anew(void) {
     for (uint64_t batch_id = 1; batch_id <= 7; batch_id++) {
         expect(batch_id);
         bool ack = batch_id == 4;
-        CHECK_EQUAL(api.batch_result(id, batch_id, ack ? IGGY_BATCH_ACK : IGGY_BATCH_NACK), IGGY_OK);
+        CHECK_EQUAL(api.batch_result(id, batch_id, ack ? IGGY_BATCH_ACK : IGGY_BATCH_NACK),
+                    IGGY_OK);
     }
     expect(8);
     close_ok(id);
@@ -304,7 +304,8 @@ static void restart_goes_on_after_the_acknowledged_state(void) {
 
     uint32_t restarted = ++last_id;
     CHECK_EQUAL(api.open(restarted, (const uint8_t *)config, strlen(config), second->state,
-                         second->state_len, host_log), IGGY_OK);
+                         second->state_len, host_log),
+                IGGY_OK);
     CHECK_EQUAL(api.handle_v2(restarted, host_send_v2), IGGY_OK);
     struct host_batch *first = next(1);
     CHECK(same_state(first, third));
@@ -342,7 +343,8 @@ static void generation_1_goes_on_without_results(const iggy_source_api *library)
 
     uint32_t restarted = ++last_id;
     CHECK_EQUAL(library->open(restarted, (const uint8_t *)config, strlen(config), first->state,
-                              first->state_len, host_log), IGGY_OK);
+                              first->state_len, host_log),
+                IGGY_OK);
     CHECK_EQUAL(library->handle(restarted, host_send), IGGY_OK);
     struct host_batch *again = next(0);
     CHECK(same_state(again, second));

@@ -50,8 +50,8 @@ static struct host_result leave(struct outside before, int32_t code) {
     return result;
 }
 
-static void log_callback(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
-                         size_t message_len) {
+static void log_callback(uint8_t level, const uint8_t *target, size_t target_len,
+                         const uint8_t *message, size_t message_len) {
     hostLog(current_instance, level, target, target_len, message, message_len);
 }
 
@@ -70,21 +70,24 @@ const char *host_version(iggy_sink_version_fn *version) {
     return text;
 }
 
-struct host_result host_sink_open(iggy_sink_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len) {
+struct host_result host_sink_open(iggy_sink_open_fn *open, uint32_t id, const uint8_t *config,
+                                  size_t config_len) {
     struct outside before = enter(id);
     int32_t code = open(id, config, config_len, log_callback);
     return leave(before, code);
 }
 
-struct host_result host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id, const uint8_t *topic, size_t topic_len,
-                                     const uint8_t *metadata, size_t metadata_len, const uint8_t *messages, size_t messages_len) {
+struct host_result host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id,
+                                     const uint8_t *topic, size_t topic_len,
+                                     const uint8_t *metadata, size_t metadata_len,
+                                     const uint8_t *messages, size_t messages_len) {
     struct outside before = enter(id);
     int32_t code = consume(id, topic, topic_len, metadata, metadata_len, messages, messages_len);
     return leave(before, code);
 }
 
-struct host_result host_source_open(iggy_source_open_fn *open, uint32_t id, const uint8_t *config, size_t config_len,
-                                    const uint8_t *state, size_t state_len) {
+struct host_result host_source_open(iggy_source_open_fn *open, uint32_t id, const uint8_t *config,
+                                    size_t config_len, const uint8_t *state, size_t state_len) {
     struct outside before = enter(id);
     int32_t code = open(id, config, config_len, state, state_len, log_callback);
     return leave(before, code);
@@ -102,8 +105,8 @@ struct host_result host_source_handle_v2(iggy_source_handle_v2_fn *handle, uint3
     return leave(before, code);
 }
 
-struct host_result host_source_batch_result(iggy_source_batch_result_fn *batch_result, uint32_t id, uint64_t batch_id,
-                                            uint8_t result) {
+struct host_result host_source_batch_result(iggy_source_batch_result_fn *batch_result, uint32_t id,
+                                            uint64_t batch_id, uint8_t result) {
     struct outside before = enter(id);
     int32_t code = batch_result(id, batch_id, result);
     return leave(before, code);

@@ -41,18 +41,18 @@ enum {
 enum frame_kind {
     /* Calls from the host. Their arguments lie in the slot, one behind the other, each
      * of its length. */
-    FRAME_LOAD = 1,            /* a path with its NUL; value: the functions to look up, bit i for symbols[i] */
-    FRAME_SINK_VERSION,        /* its text is that of the return */
+    FRAME_LOAD = 1, /* a path with its NUL; value: the functions to look up, bit i for symbols[i] */
+    FRAME_SINK_VERSION, /* its text is that of the return */
     FRAME_SOURCE_VERSION,
-    FRAME_SINK_OPEN,           /* config */
-    FRAME_SINK_CONSUME,        /* topic, metadata, messages */
+    FRAME_SINK_OPEN,    /* config */
+    FRAME_SINK_CONSUME, /* topic, metadata, messages */
     FRAME_SINK_CLOSE,
-    FRAME_SOURCE_OPEN,         /* config, state; value: 1 when there is no state */
+    FRAME_SOURCE_OPEN, /* config, state; value: 1 when there is no state */
     FRAME_SOURCE_HANDLE,
     FRAME_SOURCE_HANDLE_V2,
     FRAME_SOURCE_BATCH_RESULT, /* batch; value: the result */
     FRAME_SOURCE_CLOSE,
-    FRAME_SIGNALS,             /* batch of the return: what host_unguarded_signal_handlers says */
+    FRAME_SIGNALS, /* batch of the return: what host_unguarded_signal_handlers says */
 
     FRAME_ANSWER, /* of the host to FRAME_BATCH; value: what the callback returns */
 
@@ -64,7 +64,8 @@ enum frame_kind {
 
     /* From the host, before the first call; they have no answer. A process limits itself,
      * which takes no privilege whoever it runs as. */
-    FRAME_LIMIT, /* value: a resource of setrlimit; batch: its soft limit; length[0]: the hard one is that much higher */
+    FRAME_LIMIT, /* value: a resource of setrlimit; batch: its soft limit; length[0]: the hard one
+                    is that much higher */
     FRAME_NICE,  /* value: what to add */
 };
 

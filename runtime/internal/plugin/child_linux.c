@@ -40,7 +40,8 @@ static _Thread_local uint32_t current_instance; /* of the call on this thread; 0
 
 /* ---- Channel ------------------------------------------------------------- */
 
-static void emit(struct frame *frame, const void *text, size_t text_length, const void *more, size_t more_length) {
+static void emit(struct frame *frame, const void *text, size_t text_length, const void *more,
+                 size_t more_length) {
     struct iovec parts[] = {
         {frame, sizeof *frame}, {(void *)text, text_length}, {(void *)more, more_length}};
     struct msghdr packet = {.msg_iov = parts, .msg_iovlen = 3};
@@ -50,18 +51,24 @@ static void emit(struct frame *frame, const void *text, size_t text_length, cons
 
 static size_t at_most(size_t length, size_t limit) { return length < limit ? length : limit; }
 
-static void log_callback(uint8_t level, const uint8_t *target, size_t target_length, const uint8_t *message,
-                         size_t message_length) {
-    enum { TARGET_BYTES = 1 << 10, MESSAGE_BYTES = PACKET_BYTES - TARGET_BYTES - sizeof(struct frame) };
+static void log_callback(uint8_t level, const uint8_t *target, size_t target_length,
+                         const uint8_t *message, size_t message_length) {
+    enum {
+        TARGET_BYTES = 1 << 10,
+        MESSAGE_BYTES = PACKET_BYTES - TARGET_BYTES - sizeof(struct frame)
+    };
     target_length = target == NULL ? 0 : at_most(target_length, TARGET_BYTES);
     message_length = message == NULL ? 0 : at_most(message_length, MESSAGE_BYTES);
-    struct frame frame = {.kind = FRAME_LOG, .instance = current_instance, .value = level,
+    struct frame frame = {.kind = FRAME_LOG,
+                          .instance = current_instance,
+                          .value = level,
                           .length = {(uint32_t)target_length, (uint32_t)message_length}};
     emit(&frame, target, target_length, message, message_length);
 }
 
 static _Noreturn void die(const char *why) {
-    log_callback(IGGY_LOG_ERROR, (const uint8_t *)"isolation", 9, (const uint8_t *)why, strlen(why));
+    log_callback(IGGY_LOG_ERROR, (const uint8_t *)"isolation", 9, (const uint8_t *)why,
+                 strlen(why));
     abort();
 }
 
@@ -79,7 +86,8 @@ static uint8_t *window_of(struct window *window, int file, uint32_t slot, size_t
     if (window->bytes != NULL) munmap(window->bytes, window->size);
     for (window->size = SMALLEST; window->size < length;) window->size *= 2;
     int protection = file == CALLS_FD ? PROT_READ : PROT_READ | PROT_WRITE;
-    window->bytes = mmap(NULL, window->size, protection, MAP_SHARED, file, (off_t)(slot * SLOT_BYTES));
+    window->bytes =
+        mmap(NULL, window->size, protection, MAP_SHARED, file, (off_t)(slot * SLOT_BYTES));
     if (window->bytes == MAP_FAILED) die("shared memory cannot be mapped");
     return window->bytes;
 }
@@ -138,16 +146,20 @@ static void answer(const struct frame *frame) {
     pthread_mutex_unlock(&batches_lock);
 }
 
-static int32_t hand_over(uint32_t generation, uint32_t instance, uint64_t batch, const uint8_t *messages,
-                         size_t length) {
+static int32_t hand_over(uint32_t generation, uint32_t instance, uint64_t batch,
+                         const uint8_t *messages, size_t length) {
     uint32_t slot = take_batch_slot();
     uint32_t low = (uint32_t)length, high = (uint32_t)((uint64_t)length >> 32);
     bool possible = length <= MAX_BATCH_BYTES && (messages != NULL || length == 0);
     if (!possible) length = 0;
     uint8_t *window = window_of(&batch_slots[slot].window, BATCHES_FD, slot, length);
     if (length > 0) memcpy(window, messages, length);
-    struct frame frame = {.kind = FRAME_BATCH, .slot = slot, .instance = instance, .value = generation,
-                          .batch = batch, .length = {possible ? low : IMPOSSIBLE_LENGTH, low, high}};
+    struct frame frame = {.kind = FRAME_BATCH,
+                          .slot = slot,
+                          .instance = instance,
+                          .value = generation,
+                          .batch = batch,
+                          .length = {possible ? low : IMPOSSIBLE_LENGTH, low, high}};
     emit(&frame, NULL, 0, NULL, 0);
     int32_t code = await_answer(&batch_slots[slot]);
     leave_batch_slot(slot, length);
@@ -193,7 +205,9 @@ static int32_t load(const char *path, uint32_t exported, const char **text) {
     return IGGY_OK;
 }
 
-static const char *version(const char *(*function)(void)) { return function == NULL ? NULL : function(); }
+static const char *version(const char *(*function)(void)) {
+    return function == NULL ? NULL : function();
+}
 
 /* Makes a call. A function that the library lacks is an invalid one. */
 static int32_t call(struct frame *f, const uint8_t *first, const char **text) {
@@ -201,20 +215,35 @@ static int32_t call(struct frame *f, const uint8_t *first, const char **text) {
     const uint8_t *state = f->value == 1 ? NULL : second;
 #define CALL(function, ...) (function == NULL ? IGGY_INVALID : function(__VA_ARGS__))
     switch (f->kind) {
-    case FRAME_LOAD: return load((const char *)first, f->value, text);
-    case FRAME_SINK_VERSION: *text = version(sink.version); return IGGY_OK;
-    case FRAME_SOURCE_VERSION: *text = version(source.version); return IGGY_OK;
-    case FRAME_SINK_OPEN: return CALL(sink.open, f->instance, first, f->length[0], log_callback);
+    case FRAME_LOAD:
+        return load((const char *)first, f->value, text);
+    case FRAME_SINK_VERSION:
+        *text = version(sink.version);
+        return IGGY_OK;
+    case FRAME_SOURCE_VERSION:
+        *text = version(source.version);
+        return IGGY_OK;
+    case FRAME_SINK_OPEN:
+        return CALL(sink.open, f->instance, first, f->length[0], log_callback);
     case FRAME_SINK_CONSUME:
-        return CALL(sink.consume, f->instance, first, f->length[0], second, f->length[1], third, f->length[2]);
-    case FRAME_SINK_CLOSE: return CALL(sink.close, f->instance);
+        return CALL(sink.consume, f->instance, first, f->length[0], second, f->length[1], third,
+                    f->length[2]);
+    case FRAME_SINK_CLOSE:
+        return CALL(sink.close, f->instance);
     case FRAME_SOURCE_OPEN:
-        return CALL(source.open, f->instance, first, f->length[0], state, f->length[1], log_callback);
-    case FRAME_SOURCE_HANDLE: return CALL(source.handle, f->instance, send_v1);
-    case FRAME_SOURCE_HANDLE_V2: return CALL(source.handle_v2, f->instance, send_v2);
-    case FRAME_SOURCE_BATCH_RESULT: return CALL(source.batch_result, f->instance, f->batch, (uint8_t)f->value);
-    case FRAME_SOURCE_CLOSE: return CALL(source.close, f->instance);
-    case FRAME_SIGNALS: f->batch = host_unguarded_signal_handlers(); return IGGY_OK;
+        return CALL(source.open, f->instance, first, f->length[0], state, f->length[1],
+                    log_callback);
+    case FRAME_SOURCE_HANDLE:
+        return CALL(source.handle, f->instance, send_v1);
+    case FRAME_SOURCE_HANDLE_V2:
+        return CALL(source.handle_v2, f->instance, send_v2);
+    case FRAME_SOURCE_BATCH_RESULT:
+        return CALL(source.batch_result, f->instance, f->batch, (uint8_t)f->value);
+    case FRAME_SOURCE_CLOSE:
+        return CALL(source.close, f->instance);
+    case FRAME_SIGNALS:
+        f->batch = host_unguarded_signal_handlers();
+        return IGGY_OK;
     }
     return IGGY_INVALID;
 #undef CALL
@@ -231,8 +260,12 @@ static void perform(struct frame *frame) {
     crash_leave();
     current_instance = 0;
     size_t text_length = text == NULL ? 0 : strnlen(text, TEXT_BYTES);
-    struct frame returned = {.kind = FRAME_RETURN, .slot = frame->slot, .instance = frame->instance,
-                             .value = (uint32_t)code, .batch = frame->batch, .length = {(uint32_t)text_length}};
+    struct frame returned = {.kind = FRAME_RETURN,
+                             .slot = frame->slot,
+                             .instance = frame->instance,
+                             .value = (uint32_t)code,
+                             .batch = frame->batch,
+                             .length = {(uint32_t)text_length}};
     emit(&returned, text, text_length, NULL, 0);
 }
 
@@ -294,7 +327,8 @@ static void do_nothing(int signal_number) { (void)signal_number; }
 static void leave_requests_to_the_host(void) {
     static const int requests[] = {SIGHUP, SIGINT, SIGTERM};
     struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART | SA_ONSTACK};
-    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) sigaction(requests[i], &action, NULL);
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        sigaction(requests[i], &action, NULL);
 }
 
 static void close_from(unsigned first) {

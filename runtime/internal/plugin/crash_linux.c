@@ -28,7 +28,9 @@ void crash_leave(void) { current_slot = NO_SLOT; }
 /* Writes what is certain first: to name the functions of the backtrace takes locks that the
  * thread may hold. */
 static void report(int signal_number, const void *address) {
-    struct crash_report head = {.written = 1, .signal = (uint32_t)signal_number, .slot = current_slot,
+    struct crash_report head = {.written = 1,
+                                .signal = (uint32_t)signal_number,
+                                .slot = current_slot,
                                 .address = (uintptr_t)address};
     if (pwrite(report_file, &head, sizeof head, REPORT_OFFSET) != sizeof head) return;
     void *frames[FRAMES];
@@ -65,7 +67,8 @@ static void on_exit_call(void) {
 
 void crash_guard_thread(void) {
     stack_t stack = {.ss_size = STACK_BYTES};
-    stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack.ss_sp =
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, NULL);
 }
 
@@ -73,7 +76,8 @@ void crash_watch(int file) {
     void *frame;
     backtrace(&frame, 1); /* the first loads a library, which a handler must not */
     report_file = file;
-    struct sigaction action = {.sa_sigaction = on_deadly_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = on_deadly_signal,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) sigaction(deadly[i], &action, NULL);
     atexit(on_exit_call);

@@ -12,7 +12,8 @@
 enum { LAST_SIGNAL = 64 };
 
 static bool lacks_stack(const struct sigaction *action) {
-    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN && !(action->sa_flags & SA_ONSTACK);
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN &&
+           !(action->sa_flags & SA_ONSTACK);
 }
 
 /* A plugin may install another handler between our look and our write. The write tells what
@@ -40,6 +41,7 @@ uint64_t host_unguarded_signal_handlers(void) {
     uint64_t found = 0;
     struct sigaction action;
     for (int number = 1; number <= LAST_SIGNAL; number++)
-        if (sigaction(number, NULL, &action) == 0 && lacks_stack(&action)) found |= UINT64_C(1) << (number - 1);
+        if (sigaction(number, NULL, &action) == 0 && lacks_stack(&action))
+            found |= UINT64_C(1) << (number - 1);
     return found;
 }

@@ -32,13 +32,23 @@ __attribute__((constructor)) static void load(void) {
 }
 
 int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len, iggy_log_fn *log) {
-    (void)id; (void)config; (void)config_len; (void)log;
+    (void)id;
+    (void)config;
+    (void)config_len;
+    (void)log;
     return IGGY_OK;
 }
 
-int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len, const uint8_t *metadata,
-                          size_t metadata_len, const uint8_t *messages, size_t messages_len) {
-    (void)id; (void)topic; (void)topic_len; (void)metadata; (void)metadata_len; (void)messages; (void)messages_len;
+int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,
+                          const uint8_t *metadata, size_t metadata_len, const uint8_t *messages,
+                          size_t messages_len) {
+    (void)id;
+    (void)topic;
+    (void)topic_len;
+    (void)metadata;
+    (void)metadata_len;
+    (void)messages;
+    (void)messages_len;
     return IGGY_OK;
 }
 

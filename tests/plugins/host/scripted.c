@@ -57,7 +57,8 @@ static void say(const char *format, ...) {
     va_start(arguments, format);
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    log_record(IGGY_LOG_INFO, (const uint8_t *)"scripted", 8, (const uint8_t *)text, (size_t)length);
+    log_record(IGGY_LOG_INFO, (const uint8_t *)"scripted", 8, (const uint8_t *)text,
+               (size_t)length);
 }
 
 static struct instance *add(uint32_t id) {
@@ -97,7 +98,8 @@ static long number(char **script) { return atol(word(script)); }
 static void log_words(char **script) {
     uint8_t level = (uint8_t)number(script);
     char *target = word(script), *message = word(script);
-    log_record(level, (const uint8_t *)target, strlen(target), (const uint8_t *)message, strlen(message));
+    log_record(level, (const uint8_t *)target, strlen(target), (const uint8_t *)message,
+               strlen(message));
 }
 
 static void log_invalid(void) {
@@ -135,7 +137,8 @@ static void handle_signal(int signal_number, siginfo_t *info, void *context) {
     volatile char stack[16384]; /* more than a goroutine has */
     memset((void *)stack, 0, sizeof stack);
     handled = signal_number;
-    if (replaced[signal_number].sa_flags & SA_SIGINFO) replaced[signal_number].sa_sigaction(signal_number, info, context);
+    if (replaced[signal_number].sa_flags & SA_SIGINFO)
+        replaced[signal_number].sa_sigaction(signal_number, info, context);
 }
 
 static void install_handler(int signal_number) {
@@ -172,13 +175,15 @@ static int fork_and_exec(void) {
         _exit(1);
     }
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* ---- Sending ------------------------------------------------------------- */
 
-static int32_t send_batch(struct instance *instance, uint32_t id, const void *bytes, size_t length) {
+static int32_t send_batch(struct instance *instance, uint32_t id, const void *bytes,
+                          size_t length) {
     pthread_mutex_lock(&mu);
     uint64_t batch = ++instance->batch;
     instance->result = -1;
@@ -207,7 +212,8 @@ static void send_many(struct instance *instance, long count) {
 }
 
 static void *send_hundred(void *instance) {
-    for (int i = 0; i < 100; i++) send_batch(instance, ((struct instance *)instance)->id, "from a thread", 13);
+    for (int i = 0; i < 100; i++)
+        send_batch(instance, ((struct instance *)instance)->id, "from a thread", 13);
     return NULL;
 }
 
@@ -284,8 +290,13 @@ static void die(const char *how) {
     if (strcmp(how, "_exit") == 0) _exit(9);
     if (strcmp(how, "overflow") == 0) overflow(0);
     if (strcmp(how, "allocate") == 0) allocate();
-    if (strcmp(how, "spin") == 0) for (volatile int i = 0;; i++) {}
-    if (strcmp(how, "close_channel") == 0) { shutdown(3, SHUT_RDWR); pause(); }
+    if (strcmp(how, "spin") == 0)
+        for (volatile int i = 0;; i++) {
+        }
+    if (strcmp(how, "close_channel") == 0) {
+        shutdown(3, SHUT_RDWR);
+        pause();
+    }
 }
 
 /* ---- Running a script ---------------------------------------------------- */
@@ -296,28 +307,40 @@ static int32_t run(struct instance *instance, char **script) {
         else if (strcmp(w, "return") == 0) return (int32_t)number(script);
         else if (strcmp(w, "log") == 0) log_words(script);
         else if (strcmp(w, "log_invalid") == 0) log_invalid();
-        else if (strcmp(w, "log_endless") == 0) log_record(IGGY_LOG_INFO, NULL, 5, (const uint8_t *)"x", SIZE_MAX);
-        else if (strcmp(w, "log_threads") == 0) { long n = number(script); on_threads(n, log_often, (void *)number(script)); }
-        else if (strcmp(w, "broken_socket") == 0) { write_broken_socket(NULL); on_threads(1, write_broken_socket, NULL); }
-        else if (strcmp(w, "handler") == 0) install_handler((int)number(script));
+        else if (strcmp(w, "log_endless") == 0)
+            log_record(IGGY_LOG_INFO, NULL, 5, (const uint8_t *)"x", SIZE_MAX);
+        else if (strcmp(w, "log_threads") == 0) {
+            long n = number(script);
+            on_threads(n, log_often, (void *)number(script));
+        } else if (strcmp(w, "broken_socket") == 0) {
+            write_broken_socket(NULL);
+            on_threads(1, write_broken_socket, NULL);
+        } else if (strcmp(w, "handler") == 0) install_handler((int)number(script));
         else if (strcmp(w, "handled") == 0) return handled;
         else if (strcmp(w, "block_signals") == 0) block_all_signals();
         else if (strcmp(w, "blocked") == 0) return (int32_t)blocked_signals();
-        else if (strcmp(w, "sleep") == 0) { if (!sleep_undisturbed(number(script))) return 4; }
-        else if (strcmp(w, "nap") == 0) usleep((useconds_t)number(script));
+        else if (strcmp(w, "sleep") == 0) {
+            if (!sleep_undisturbed(number(script))) return 4;
+        } else if (strcmp(w, "nap") == 0) usleep((useconds_t)number(script));
         else if (strcmp(w, "die") == 0) die(word(script));
         else if (strcmp(w, "exec") == 0) return fork_and_exec();
         else if (strcmp(w, "hang") == 0) hang();
         else if (strcmp(w, "hang_in") == 0) hang_in(instance, word(script));
         else if (strcmp(w, "log_later") == 0) log_later();
-        else if (strcmp(w, "environment") == 0) { char *name = word(script); say("%s=%s", name, getenv(name)); }
-        else if (strcmp(w, "release") == 0) release();
+        else if (strcmp(w, "environment") == 0) {
+            char *name = word(script);
+            say("%s=%s", name, getenv(name));
+        } else if (strcmp(w, "release") == 0) release();
         else if (strcmp(w, "send") == 0) send_many(instance, number(script));
-        else if (strcmp(w, "send_as") == 0) say("send_as %d", send_batch(instance, (uint32_t)number(script), "stray", 5));
-        else if (strcmp(w, "send_as_last") == 0) say("send_as_last %d", send_batch(instance, last_closed, "late", 4));
+        else if (strcmp(w, "send_as") == 0)
+            say("send_as %d", send_batch(instance, (uint32_t)number(script), "stray", 5));
+        else if (strcmp(w, "send_as_last") == 0)
+            say("send_as_last %d", send_batch(instance, last_closed, "late", 4));
         else if (strcmp(w, "send_at_close") == 0) instance->send_at_close = true;
-        else if (strcmp(w, "send_null") == 0) say("send_null %d", send_batch(instance, instance->id, NULL, 0));
-        else if (strcmp(w, "send_endless") == 0) say("send_endless %d", send_batch(instance, instance->id, "x", SIZE_MAX));
+        else if (strcmp(w, "send_null") == 0)
+            say("send_null %d", send_batch(instance, instance->id, NULL, 0));
+        else if (strcmp(w, "send_endless") == 0)
+            say("send_endless %d", send_batch(instance, instance->id, "x", SIZE_MAX));
         else if (strcmp(w, "send_threads") == 0) on_threads(number(script), send_hundred, instance);
         else if (strcmp(w, "wait_stop") == 0) wait_for_stop(instance);
         else if (*w != 0 && strcmp(w, "ok") != 0) return 99; /* a mistake of the test */
@@ -326,7 +349,8 @@ static int32_t run(struct instance *instance, char **script) {
 }
 
 /* Runs a script that is not NUL-terminated; what is left of it is returned in *rest. */
-static int32_t run_bytes(struct instance *instance, const uint8_t *bytes, size_t length, char **rest) {
+static int32_t run_bytes(struct instance *instance, const uint8_t *bytes, size_t length,
+                         char **rest) {
     char *copy = strndup((const char *)bytes, length), *script = copy;
     int32_t code = run(instance, &script);
     if (rest != NULL) *rest = script == NULL ? NULL : strdup(script);
@@ -360,11 +384,14 @@ int32_t iggy_sink_open(uint32_t id, const uint8_t *config, size_t config_len, ig
     return run_bytes(add(id), config, config_len, NULL);
 }
 
-int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len, const uint8_t *metadata,
-                          size_t metadata_len, const uint8_t *messages, size_t messages_len) {
+int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic, size_t topic_len,
+                          const uint8_t *metadata, size_t metadata_len, const uint8_t *messages,
+                          size_t messages_len) {
     struct instance *instance = find(id);
-    if (instance == NULL || topic == NULL || metadata == NULL || messages == NULL) return IGGY_INVALID;
-    if (topic_len > 0) say("topic %.*s metadata %.*s", (int)topic_len, topic, (int)metadata_len, metadata);
+    if (instance == NULL || topic == NULL || metadata == NULL || messages == NULL)
+        return IGGY_INVALID;
+    if (topic_len > 0)
+        say("topic %.*s metadata %.*s", (int)topic_len, topic, (int)metadata_len, metadata);
     return run_bytes(instance, messages, messages_len, NULL);
 }
 
@@ -384,7 +411,8 @@ static void *run_thread(void *argument) {
     return NULL;
 }
 
-__attribute__((unused)) static int32_t start(uint32_t id, iggy_send_fn *send, iggy_send_v2_fn *send_v2) {
+__attribute__((unused)) static int32_t start(uint32_t id, iggy_send_fn *send,
+                                             iggy_send_v2_fn *send_v2) {
     struct instance *instance = find(id);
     if (instance == NULL) return IGGY_INVALID;
     if (instance->hang_in_handle) hang();
@@ -394,8 +422,8 @@ __attribute__((unused)) static int32_t start(uint32_t id, iggy_send_fn *send, ig
     return instance->started ? IGGY_OK : IGGY_FAILED;
 }
 
-int32_t iggy_source_open(uint32_t id, const uint8_t *config, size_t config_len, const uint8_t *state,
-                         size_t state_len, iggy_log_fn *log) {
+int32_t iggy_source_open(uint32_t id, const uint8_t *config, size_t config_len,
+                         const uint8_t *state, size_t state_len, iggy_log_fn *log) {
     log_record = log;
     if (config == NULL) return IGGY_INVALID;
     if (state == NULL) say("no state");

@@ -32,7 +32,8 @@ int32_t iggy_sink_open(uint32_t, const uint8_t *, size_t, iggy_log_fn *log) {
     return IGGY_OK;
 }
 
-int32_t iggy_sink_consume(uint32_t, const uint8_t *, size_t, const uint8_t *, size_t, const uint8_t *, size_t) {
+int32_t iggy_sink_consume(uint32_t, const uint8_t *, size_t, const uint8_t *, size_t,
+                          const uint8_t *, size_t) {
     return IGGY_OK;
 }
 

@@ -97,7 +97,8 @@ int32_t iggy_sink_open(uint32_t id, const uint8_t *config_json, size_t config_le
     code = config->failed ? IGGY_INVALID : (int32_t)sink->open_code;
     if (!config->failed) hang(sink, "open");
     if (inner && !inner_sink_load(&sink->inner, inner)) code = IGGY_FAILED;
-    if (code == IGGY_OK && sink->inner.open) code = sink->inner.open(id, config_json, config_len, log);
+    if (code == IGGY_OK && sink->inner.open)
+        code = sink->inner.open(id, config_json, config_len, log);
     return iggy_sdk_instance_opened(&instances, instance, code, sink);
 }
 
@@ -125,7 +126,9 @@ int32_t iggy_sink_consume(uint32_t id, const uint8_t *topic_bytes, size_t topic_
     note_call(sink);
     if (sink->delay_us) sleep_us(sink->delay_us);
     hang(sink, "consume");
-    if (sink->crash && holds(messages_bytes, messages_len, sink->crash) && access(sink->release, F_OK) != 0) abort();
+    if (sink->crash && holds(messages_bytes, messages_len, sink->crash) &&
+        access(sink->release, F_OK) != 0)
+        abort();
     int32_t code = (int32_t)sink->consume_code;
     if (sink->refuse && holds(messages_bytes, messages_len, sink->refuse)) code = IGGY_FAILED;
     if (refuses(sink)) code = IGGY_FAILED;
@@ -149,6 +152,4 @@ int32_t iggy_sink_close(uint32_t id) {
     return iggy_sdk_instance_end_close(&instances, instance);
 }
 
-const char *iggy_sink_version(void) {
-    return PLUGIN_VERSION;
-}
+const char *iggy_sink_version(void) { return PLUGIN_VERSION; }

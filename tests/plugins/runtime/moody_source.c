@@ -132,6 +132,4 @@ int32_t iggy_source_close(uint32_t id) {
     return iggy_sdk_instance_end_close(&instances, instance);
 }
 
-const char *iggy_source_version(void) {
-    return PLUGIN_VERSION;
-}
+const char *iggy_source_version(void) { return PLUGIN_VERSION; }

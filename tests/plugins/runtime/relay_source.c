@@ -82,7 +82,8 @@ static void read_blob(const struct relay_source *source, struct iggy_buffer *bat
     int file = open(source->blob, O_RDONLY);
     if (file < 0) return;
     ssize_t n;
-    while ((n = read(file, chunk, sizeof chunk)) > 0) iggy_sdk_buffer_append(batch, chunk, (size_t)n);
+    while ((n = read(file, chunk, sizeof chunk)) > 0)
+        iggy_sdk_buffer_append(batch, chunk, (size_t)n);
     close(file);
 }
 
@@ -92,7 +93,8 @@ static void wait_for_result(struct relay_source *source) {
     pthread_mutex_unlock(&source->mutex);
 }
 
-static void hand_over(struct relay_source *source, uint64_t batch_id, const struct iggy_buffer *batch) {
+static void hand_over(struct relay_source *source, uint64_t batch_id,
+                      const struct iggy_buffer *batch) {
     if (source->send) {
         source->send(source->id, batch->data, batch->len);
         note(source, "s");
@@ -111,7 +113,8 @@ static void hand_over(struct relay_source *source, uint64_t batch_id, const stru
     }
 }
 
-static void send_stray(const struct relay_source *source, const struct iggy_buffer *batch, uint32_t id) {
+static void send_stray(const struct relay_source *source, const struct iggy_buffer *batch,
+                       uint32_t id) {
     if (source->send) source->send(id, batch->data, batch->len);
     else if (source->send_v2(id, 1, batch->data, batch->len) != IGGY_OK) note(source, "r");
 }
@@ -138,7 +141,8 @@ static void *produce(void *argument) {
 
 int32_t iggy_source_open(uint32_t id, const uint8_t *config_json, size_t config_len,
                          const uint8_t *state, size_t state_len, iggy_log_fn *log) {
-    (void)state; (void)state_len;
+    (void)state;
+    (void)state_len;
     struct iggy_instance *instance;
     iggy_sdk_log_install("relay_source", log);
     int32_t code = iggy_sdk_instance_reserve(&instances, id, &instance);
@@ -177,13 +181,9 @@ static int32_t start(uint32_t id, iggy_send_fn *send, iggy_send_v2_fn *send_v2) 
     return source->started ? IGGY_OK : IGGY_FAILED;
 }
 
-int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) {
-    return start(id, send, NULL);
-}
+int32_t iggy_source_handle(uint32_t id, iggy_send_fn *send) { return start(id, send, NULL); }
 
-int32_t iggy_source_handle_v2(uint32_t id, iggy_send_v2_fn *send) {
-    return start(id, NULL, send);
-}
+int32_t iggy_source_handle_v2(uint32_t id, iggy_send_v2_fn *send) { return start(id, NULL, send); }
 
 int32_t iggy_source_batch_result(uint32_t id, uint64_t batch_id, uint8_t result) {
     struct iggy_instance *instance = iggy_sdk_instance_acquire(&instances, id);
@@ -233,6 +233,4 @@ int32_t iggy_source_close(uint32_t id) {
     return iggy_sdk_instance_end_close(&instances, instance);
 }
 
-const char *iggy_source_version(void) {
-    return PLUGIN_VERSION;
-}
+const char *iggy_source_version(void) { return PLUGIN_VERSION; }

@@ -398,6 +398,42 @@ func TestDocs_given_a_test_that_a_document_names_when_looked_for_should_exist(t 
 	}
 }
 
+var (
+	cited   = regexp.MustCompile(`decisions? ((?:[A-H]\d+(?:, | and )?)+)`)
+	decided = regexp.MustCompile(`(?m)^\| ([A-H]\d+) \|`)
+	letter  = regexp.MustCompile(`[A-H]\d+`)
+)
+
+func TestDocs_given_a_decision_that_a_comment_cites_when_looked_for_should_be_explained(t *testing.T) {
+	page, err := os.ReadFile("../../docs/decisions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := map[string]bool{}
+	for _, match := range decided.FindAllStringSubmatch(string(page), -1) {
+		explained[match[1]] = true
+	}
+	citations := 0
+	err = filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, match := range cited.FindAllStringSubmatch(string(text), -1) {
+			for _, name := range letter.FindAllString(match[1], -1) {
+				citations++
+				if !explained[name] {
+					t.Errorf("%s cites decision %s, which docs/decisions.md does not explain", path, name)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil || citations < 20 {
+		t.Errorf("%d citations, error %v", citations, err)
+	}
+}
+
 // series are the names of metrics in the source and on the page.
 var series = regexp.MustCompile(`iggy_connectors?_[a-z_]+`)
 

@@ -15,18 +15,19 @@ import (
 	"time"
 )
 
-// What isolation may cost: a quarter of the throughput, and this much memory beside what
-// the plugin itself needs. It is measured in turns, best against best.
+// What isolation may cost: twice the time, where broker, runtime and plugin share two
+// cores and the plugin does nothing, and this much memory beside what the plugin itself
+// needs. It is measured in turns, best against best. 'make bench' tells what it costs.
 const (
-	isolationRatio  = 1.25
+	isolationRatio  = 2
 	isolationMemory = 5 << 20
 )
 
-func TestTiming_given_isolated_plugins_when_messages_are_moved_should_cost_a_quarter_of_the_throughput_at_most(t *testing.T) {
+func TestTiming_given_isolated_plugins_when_messages_are_moved_should_not_double_the_time(t *testing.T) {
 	if os.Getenv("TIMING") == "" {
 		t.Skip("it measures time: TIMING=1 runs it, with nothing beside it")
 	}
-	const messages, rounds = 400_000, 6
+	const messages, rounds = 1_000_000, 4
 	for _, path := range hotPaths {
 		t.Run(path.name, func(t *testing.T) {
 			best := map[string]time.Duration{}
@@ -42,7 +43,7 @@ func TestTiming_given_isolated_plugins_when_messages_are_moved_should_cost_a_qua
 			t.Logf("%.2f M messages/s in the runtime, %.2f M in a process of its own: %.2f",
 				messages/best["thread"].Seconds()/1e6, messages/best["process"].Seconds()/1e6, ratio)
 			if ratio > isolationRatio {
-				t.Errorf("isolation makes it %.2f times as long, at most %.2f is allowed", ratio, isolationRatio)
+				t.Errorf("isolation makes it %.2f times as long, at most %d is allowed", ratio, isolationRatio)
 			}
 		})
 	}

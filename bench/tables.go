@@ -69,7 +69,9 @@ func quickTable() []scenario {
 			vary(func(s *scenario) { s.Connectors = v })
 		}
 		vary(func(s *scenario) { s.Partitions = partitions[1] })
-		vary(func(s *scenario) { s.Isolated = true })
+		for _, v := range schemas[:2] {
+			vary(func(s *scenario) { s.Schema, s.Isolated = v, true })
+		}
 	}
 	s := fastest(baseline(source)).sized()
 	s.Plugin = generation1

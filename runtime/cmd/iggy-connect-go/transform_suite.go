@@ -202,10 +202,10 @@ func (c *transformCase) got() outcome {
 	switch {
 	case err != nil:
 		return outcome{Error: err.Error()}
-	case result.Filtered:
+	case result == nil:
 		return outcome{Filtered: true}
 	}
-	message := showMessage(result.Schema, result.Payload, result.Headers)
+	message := showMessage(result.Schema(), result.Bytes(), result.Headers())
 	return outcome{Message: &message}
 }
 

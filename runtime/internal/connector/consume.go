@@ -288,26 +288,26 @@ func stageOf(err error) string {
 // headers (decision C7).
 func (c *consumption) add(m *iggy.PolledMessage) (kept bool, err error) {
 	result, err := c.convert(m)
-	if err != nil || result.Filtered {
+	if err != nil || result == nil {
 		return false, err
 	}
-	call := c.callFor(result.Schema)
+	call := c.callFor(result.Schema())
 	if call.messages.Len() == 0 {
 		call.first = m.Offset
 	}
 	call.last = m.Offset
 	call.messages.Append(&wire.RawMessage{
 		ID: m.ID, Offset: m.Offset, Checksum: m.Checksum, Timestamp: m.Timestamp,
-		OriginTimestamp: m.OriginTimestamp, Headers: c.headers.toMap(result.Headers), Payload: result.Payload,
+		OriginTimestamp: m.OriginTimestamp, Headers: c.headers.toMap(result.Headers()), Payload: result.Bytes(),
 	})
 	return true, nil
 }
 
-// convert decodes, transforms and encodes a message.
-func (c *consumption) convert(m *iggy.PolledMessage) (schema.Result, error) {
+// convert decodes and transforms a message. It returns nil for one that was filtered out.
+func (c *consumption) convert(m *iggy.PolledMessage) (*schema.Message, error) {
 	headers, err := c.headers.fromBlock(m.Headers)
 	if err != nil {
-		return schema.Result{}, err
+		return nil, err
 	}
 	c.observe.link(headers)
 	return c.pipeline.Process(m.Payload, headers)

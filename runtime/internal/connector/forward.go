@@ -218,10 +218,10 @@ func (f *forwarder) add(produced wire.Schema, m *wire.ProducedMessage, now uint6
 	}
 	f.observe.link(headers)
 	result, err := f.pipeline.Process(produced, m.Payload, headers)
-	if err != nil || result.Filtered {
+	if err != nil || result == nil {
 		return false, err
 	}
-	block, err := f.headers.toBlock(result.Headers)
+	block, err := f.headers.toBlock(result.Headers())
 	if err != nil {
 		return false, err
 	}
@@ -230,7 +230,7 @@ func (f *forwarder) add(produced wire.Schema, m *wire.ProducedMessage, now uint6
 		message.OriginTimestamp = m.OriginTimestamp
 	}
 	for i, t := range f.targets {
-		if e := f.addTo(t, i, message, result.Headers); e != nil && err == nil {
+		if e := f.addTo(t, i, message, result.Headers()); e != nil && err == nil {
 			err = &targetError{t, e}
 		}
 	}

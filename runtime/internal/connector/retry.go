@@ -176,7 +176,7 @@ func (c *consumption) giveUp(batch *iggy.Batch, call *call, refused error) {
 // wouldConsume tells whether the plugin gets to see a message.
 func (c *consumption) wouldConsume(m *iggy.PolledMessage) bool {
 	result, err := c.convert(m)
-	return err == nil && !result.Filtered
+	return err == nil && result != nil
 }
 
 func (c *consumption) lose(batch *iggy.Batch, messages int, refused error) {

@@ -99,8 +99,8 @@ func TestAvroReadersOfANewerSchemaGetDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := NewSinkPipeline(codec, nil).Process([]byte("\x0a\x02x"), nil)
-	if err != nil || string(got.Payload) != `{"added":null,"a":5,"level":7}` {
-		t.Fatalf("got %s, %v", got.Payload, err)
+	if err != nil || string(got.Bytes()) != `{"added":null,"a":5,"level":7}` {
+		t.Fatalf("got %v, %v", got, err)
 	}
 	if _, err := NewSinkPipeline(codec, nil).Process([]byte("\x0a\x04x"), nil); CodeOf(err) != CodeCannotDecode {
 		t.Fatalf("a truncated datum: %v", err)
@@ -214,8 +214,8 @@ func TestAvroStreamsHaveJSONOnThePluginsSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := NewSinkPipeline(codec, nil).Process([]byte{2}, nil)
-	if err != nil || got.Schema != wire.SchemaJSON || string(got.Payload) != `{"a":1}` {
-		t.Fatalf("the sink gets %s %s, %v", got.Schema, got.Payload, err)
+	if err != nil || got.Schema() != wire.SchemaJSON || string(got.Bytes()) != `{"a":1}` {
+		t.Fatalf("the sink gets %v, %v", got, err)
 	}
 	expectPassAndTransform(t, codec, wire.SchemaAvro, []byte{2}, `{"a":1}`)
 }

@@ -18,24 +18,20 @@ type decodeClock struct {
 
 const timedMessages = 16
 
-// start returns the zero time for a message that is not timed.
-func (c *decodeClock) start() time.Time {
+// due counts a message and tells whether to time it.
+func (c *decodeClock) due() bool {
 	c.messages++
-	if c.messages > 2 && c.messages%timedMessages != 0 {
-		return time.Time{}
-	}
-	return time.Now()
+	return c.messages <= 2 || c.messages%timedMessages == 0
 }
 
-func (c *decodeClock) stop(start time.Time) {
-	switch {
-	case start.IsZero():
-	case c.messages == 1:
-		c.first = time.Since(start)
-	default:
-		c.spent += time.Since(start)
-		c.timed++
+// add notes how long the message took that was due.
+func (c *decodeClock) add(took time.Duration) {
+	if c.messages == 1 {
+		c.first = took
+		return
 	}
+	c.spent += took
+	c.timed++
 }
 
 // take returns the estimate for the messages since it was called last.

@@ -320,8 +320,8 @@ func TestFlatBufferStreamsHaveJSONOnThePluginsSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := NewSinkPipeline(codec, nil).Process(buffer, nil)
-	if err != nil || got.Schema != wire.SchemaJSON || string(got.Payload) != `{"name":"crate"}` {
-		t.Fatalf("the sink gets %s %s, %v", got.Schema, got.Payload, err)
+	if err != nil || got.Schema() != wire.SchemaJSON || string(got.Bytes()) != `{"name":"crate"}` {
+		t.Fatalf("the sink gets %v, %v", got, err)
 	}
 	expectPassAndTransform(t, codec, wire.SchemaFlatBuffer, buffer, `{"name":"crate"}`)
 }

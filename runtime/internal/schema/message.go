@@ -23,8 +23,7 @@ type Message struct {
 	parsed   bool // object was read from data
 	isObject bool // and data is a JSON object
 
-	headers        []wire.Header
-	headersChanged bool
+	headers []wire.Header
 
 	// Everything made of the payload lies here, one after the other and never
 	// overwritten, so that nothing has to be copied to be safe.
@@ -45,8 +44,7 @@ func NewMessage(schema wire.Schema, payload []byte, headers []wire.Header) *Mess
 
 func (m *Message) reset(payload []byte, headers []wire.Header, split bool) {
 	m.data, m.original, m.split = payload, payload, split
-	m.headers, m.headersChanged = headers, false
-	m.parsed, m.object.changed = false, false
+	m.headers, m.parsed, m.object.changed = headers, false, false
 	m.recycle()
 }
 
@@ -139,6 +137,4 @@ func (m *Message) parse() bool {
 func (m *Message) Headers() []wire.Header { return m.headers }
 
 // SetHeaders replaces the headers of the message.
-func (m *Message) SetHeaders(headers []wire.Header) {
-	m.headers, m.headersChanged = headers, true
-}
+func (m *Message) SetHeaders(headers []wire.Header) { m.headers = headers }

@@ -23,16 +23,6 @@ type Transformer interface {
 	Converts(from wire.Schema) bool
 }
 
-// Result is what became of one message. It is valid until the next call of the
-// pipeline it came from.
-type Result struct {
-	Filtered       bool // intentionally dropped; the rest is empty
-	Schema         wire.Schema
-	Payload        []byte
-	Headers        []wire.Header // those given, or what transforms made of them
-	HeadersChanged bool
-}
-
 // SinkPipeline makes of a polled payload what the plugin receives. Without transforms
 // it copies and allocates nothing. It serves one goroutine.
 type SinkPipeline struct {
@@ -51,18 +41,24 @@ func NewSinkPipeline(decoder Decoder, transforms Transformer) *SinkPipeline {
 func (p *SinkPipeline) UsesHeaders() bool { return p.transforms != nil && p.transforms.UsesHeaders() }
 
 // Process decodes and transforms a payload. The schema of the result is that of the
-// payload the plugin receives, whatever the stream's schema was (decision A8). An error
-// is a *StageError.
-func (p *SinkPipeline) Process(payload []byte, headers []wire.Header) (Result, error) {
+// payload the plugin receives, whatever the stream's schema was (decision A8). It is nil
+// for a message that a transform filtered out on purpose, and valid until the next call.
+// An error is a *StageError.
+func (p *SinkPipeline) Process(payload []byte, headers []wire.Header) (*Message, error) {
 	m := &p.message
 	m.reset(payload, headers, p.transforms != nil)
-	start := p.clock.start()
-	err := p.decoder.Decode(m)
-	p.clock.stop(start)
-	if err != nil {
-		return Result{}, &StageError{StageDecode, err}
+	var err error
+	if p.clock.due() {
+		start := time.Now()
+		err = p.decoder.Decode(m)
+		p.clock.add(time.Since(start))
+	} else {
+		err = p.decoder.Decode(m)
 	}
-	return transformed(m, p.transforms)
+	if err != nil {
+		return nil, &StageError{StageDecode, err}
+	}
+	return m.transformed(p.transforms)
 }
 
 // DecodeTime estimates how long decoding has taken since it was asked last.
@@ -107,19 +103,24 @@ func (p *SourcePipeline) UsesHeaders() bool {
 	return p.transforms != nil && p.transforms.UsesHeaders()
 }
 
-// Process reads a payload by the schema the plugin announced and transforms it. An error
-// is a *StageError.
-func (p *SourcePipeline) Process(produced wire.Schema, payload []byte, headers []wire.Header) (Result, error) {
+// Process reads a payload by the schema the plugin announced and transforms it. What it
+// returns is what it is for a sink.
+func (p *SourcePipeline) Process(produced wire.Schema, payload []byte, headers []wire.Header) (*Message, error) {
 	m := &p.message
 	m.reset(payload, headers, p.transforms != nil)
 	p.produced = produced
-	start := p.clock.start()
-	err := p.decode(m, produced)
-	p.clock.stop(start)
-	if err != nil {
-		return Result{}, &StageError{StageDecode, err}
+	var err error
+	if p.clock.due() {
+		start := time.Now()
+		err = p.decode(m, produced)
+		p.clock.add(time.Since(start))
+	} else {
+		err = p.decode(m, produced)
 	}
-	return transformed(m, p.transforms)
+	if err != nil {
+		return nil, &StageError{StageDecode, err}
+	}
+	return m.transformed(p.transforms)
 }
 
 // DecodeTime estimates how long decoding has taken since it was asked last.
@@ -152,17 +153,20 @@ func (p *SourcePipeline) Encode(stream int) ([]byte, error) {
 	return b, nil
 }
 
-func transformed(m *Message, transforms Transformer) (Result, error) {
-	if transforms != nil {
-		kept, err := transforms.Apply(m)
-		if err != nil {
-			return Result{}, &StageError{StageTransform, err}
-		}
-		if !kept {
-			return Result{Filtered: true}, nil
-		}
+// transformed applies transforms to a message that was decoded. Its payload is printed
+// when it is asked for.
+func (m *Message) transformed(transforms Transformer) (*Message, error) {
+	if transforms == nil {
+		return m, nil
 	}
-	return Result{Schema: m.Schema(), Payload: m.Bytes(), Headers: m.headers, HeadersChanged: m.headersChanged}, nil
+	kept, err := transforms.Apply(m)
+	if err != nil {
+		return nil, &StageError{StageTransform, err}
+	}
+	if !kept {
+		return nil, nil
+	}
+	return m, nil
 }
 
 // orNone makes nil of transforms that do nothing, so that a payload is validated only

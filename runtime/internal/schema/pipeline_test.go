@@ -57,8 +57,8 @@ func TestUntouchedPayloadReachesTheSinkAsItIs(t *testing.T) {
 			return true, nil
 		})} {
 			got, err := sink(t, s, transforms).Process([]byte(payload), nil)
-			if err != nil || string(got.Payload) != payload || got.Schema != s || got.Filtered || got.HeadersChanged {
-				t.Errorf("%s, transforms %s: %q as %s, %v", s, name, got.Payload, got.Schema, err)
+			if err != nil || string(got.Bytes()) != payload || got.Schema() != s {
+				t.Errorf("%s, transforms %s: %v, %v", s, name, got, err)
 			}
 		}
 	}
@@ -79,8 +79,8 @@ func TestWrongPayloadFailsInDecode(t *testing.T) {
 					t.Errorf("%s: %v, want a fault in decode", s, err)
 				}
 			}
-			if got, err := p.Process([]byte("1"), nil); err != nil || string(got.Payload) != "1" {
-				t.Errorf("%s: the next payload: %q, %v", s, got.Payload, err)
+			if got, err := p.Process([]byte("1"), nil); err != nil || string(got.Bytes()) != "1" {
+				t.Errorf("%s: the next payload: %v, %v", s, got, err)
 			}
 		}
 	}
@@ -102,18 +102,18 @@ func TestOutcomesOfTransformsAreToldApart(t *testing.T) {
 		}
 		return true, nil
 	}))
-	if got, err := p.Process([]byte("1"), nil); err != nil || !got.Filtered {
-		t.Errorf("filtered: %+v, %v", got, err)
+	if got, err := p.Process([]byte("1"), nil); err != nil || got != nil {
+		t.Errorf("filtered: %v, %v", got, err)
 	}
 	var stage *StageError
 	if _, err := p.Process([]byte("2"), nil); !errors.Is(err, boom) || !errors.As(err, &stage) || stage.Stage != StageTransform {
 		t.Errorf("failed: %v", err)
 	}
-	if got, err := p.Process([]byte("3"), nil); err != nil || got.Schema != wire.SchemaText || string(got.Payload) != "three" || !got.HeadersChanged || len(got.Headers) != 1 {
-		t.Errorf("changed: %+v, %v", got, err)
+	if got, err := p.Process([]byte("3"), nil); err != nil || got.Schema() != wire.SchemaText || string(got.Bytes()) != "three" || len(got.Headers()) != 1 {
+		t.Errorf("changed: %v, %v", got, err)
 	}
-	if got, err := p.Process([]byte("4"), nil); err != nil || got.Schema != wire.SchemaJSON || got.HeadersChanged {
-		t.Errorf("kept, after a changed one: %+v, %v", got, err)
+	if got, err := p.Process([]byte("4"), nil); err != nil || got.Schema() != wire.SchemaJSON || len(got.Headers()) != 0 {
+		t.Errorf("kept, after a changed one: %v, %v", got, err)
 	}
 }
 

@@ -249,8 +249,8 @@ func TestProtoStreamsHaveJSONOnThePluginsSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := NewSinkPipeline(codec, nil).Process([]byte("\x20\x05"), nil)
-	if err != nil || got.Schema != wire.SchemaJSON || string(got.Payload) != `{"int64Value":"5"}` {
-		t.Fatalf("the sink gets %s %s, %v", got.Schema, got.Payload, err)
+	if err != nil || got.Schema() != wire.SchemaJSON || string(got.Bytes()) != `{"int64Value":"5"}` {
+		t.Fatalf("the sink gets %v, %v", got, err)
 	}
 	expectPassAndTransform(t, codec, wire.SchemaProto, []byte("\x20\x05"), `{"int64Value":"5"}`)
 	if _, err := NewSinkPipeline(codec, nil).Process([]byte("\x20"), nil); CodeOf(err) != CodeCannotDecode {

@@ -80,15 +80,15 @@ func (c *pipelineCase) sink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schematest.ExpectContent(t, result.Schema, result.Payload, schematest.Unhex(t, c.Expected.PayloadBytesHex), nil, c.Compare)
-	if result.Schema != c.resulting(t) {
-		t.Fatalf("announced %s, the payload is %s", result.Schema, c.resulting(t))
+	schematest.ExpectContent(t, result.Schema(), result.Bytes(), schematest.Unhex(t, c.Expected.PayloadBytesHex), nil, c.Compare)
+	if result.Schema() != c.resulting(t) {
+		t.Fatalf("announced %s, the payload is %s", result.Schema(), c.resulting(t))
 	}
-	seen, err := schema.NewSourcePipeline(nil, nil).Process(result.Schema, result.Payload, nil)
-	if result.Schema.String() != c.Expected.MetadataSchema {
+	seen, err := schema.NewSourcePipeline(nil, nil).Process(result.Schema(), result.Bytes(), nil)
+	if result.Schema().String() != c.Expected.MetadataSchema {
 		// The plugin sees the payload as what it is instead of as what it was.
-		if err != nil || seen.Schema != result.Schema {
-			t.Fatalf("the plugin sees %s, %v, want %s", seen.Schema, err, result.Schema)
+		if err != nil || seen.Schema() != result.Schema() {
+			t.Fatalf("the plugin sees %s, %v, want %s", seen.Schema(), err, result.Schema())
 		}
 		schematest.Exempt(t, "A8", "the sink is told the schema of the payload it receives")
 		return
@@ -97,7 +97,7 @@ func (c *pipelineCase) sink(t *testing.T) {
 		schematest.ExpectError(t, err, c.Expected.SeenByPlugin.Variant)
 		return
 	}
-	schematest.ExpectPayload(t, schema.NewMessage(seen.Schema, seen.Payload, nil), &c.Expected.SeenByPlugin, c.Compare)
+	schematest.ExpectPayload(t, schema.NewMessage(seen.Schema(), seen.Bytes(), nil), &c.Expected.SeenByPlugin, c.Compare)
 }
 
 // resulting returns the schema of what comes out: the target of the last conversion, else

@@ -37,10 +37,16 @@ func putVarint(b []byte, v uint64) int {
 
 func putLongVarint(b []byte, v uint64) int {
 	_ = b[maxVarint64-1]
+	n := varintLen(v)
+	if n <= 8 {
+		binary.LittleEndian.PutUint64(b, spread(v)&^(0x80<<(8*n-8)))
+		return n
+	}
 	binary.LittleEndian.PutUint64(b, spread(v))
 	b[8] = byte(v>>56) | 0x80
 	b[9] = byte(v >> 63)
-	return closeVarint(b, bits.Len64(v))
+	b[n-1] &= 0x7f
+	return n
 }
 
 // putVarint128 writes the little-endian number id to the start of b, which has room

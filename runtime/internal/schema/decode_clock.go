@@ -16,7 +16,7 @@ type decodeClock struct {
 	spent    time.Duration // on those
 }
 
-const timedMessages = 16
+const timedMessages = 64
 
 // due counts a message and tells whether to time it.
 func (c *decodeClock) due() bool {

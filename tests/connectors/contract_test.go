@@ -46,7 +46,8 @@ func TestContract_given_a_connector_under_sanitizers_when_its_far_end_is_there_s
 			a := arguments(t, filepath.Join(build, "plugins", "lib"))
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
-			out, err := exec.CommandContext(ctx, filepath.Join(build, "tests/plugins", a[0]), a[1:]...).CombinedOutput()
+			a[0] = filepath.Join(build, "tests/plugins", a[0])
+			out, err := exec.CommandContext(ctx, "../plugins/sanitized", a...).CombinedOutput()
 			if err != nil {
 				t.Errorf("%v:\n%s", err, out)
 			}

@@ -82,7 +82,7 @@ func mustAnswer(t *testing.T, answer <-chan int32, want int32) {
 		if got != want {
 			t.Fatalf("callback answered %d, want %d", got, want)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the callback did not return")
 	}
 }
@@ -98,7 +98,7 @@ func mustWait(t *testing.T, answer <-chan int32) {
 
 func mustTake(t *testing.T, q *queue, id uint64) *batch {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	b := q.take(ctx.Done())
 	if b == nil {

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // start runs a broker for the length of a test.
 func start(t testing.TB, options Options) *Broker {

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -197,18 +198,21 @@ func TestConnection_given_a_server_with_nagles_algorithm_when_answers_follow_one
 		}
 		io.Copy(io.Discard, peer)
 	}), patience)
-	start := time.Now()
+	var took []time.Duration
 	for range pairs {
+		start := time.Now()
 		first, second := newCall(cmdPing), newCall(cmdPing)
 		c.send(append(pingFrame(), pingFrame()...), first, second)
 		for _, k := range []*call{first, second} {
 			_, err := c.wait(testContext(t), k)
 			want(t, err, nil)
 		}
+		took = append(took, time.Since(start))
 	}
-	if took := time.Since(start); took > pairs*delay/2 {
-		t.Errorf("%d pairs took %v", pairs, took)
-	} else {
-		t.Logf("%d pairs took %v", pairs, took)
+	// The kernel acknowledges the first packets of a connection at once, and a machine may be busy.
+	later := took[pairs/2:]
+	slices.Sort(later)
+	if quick := later[len(later)/4]; quick > delay/2 {
+		t.Errorf("a quarter of the pairs took less than %v, no more did", quick)
 	}
 }

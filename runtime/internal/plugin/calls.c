@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "_cgo_export.h"
+#include "timerslack.h"
 
 static _Thread_local uint32_t current_instance; /* 0: none */
 
@@ -55,10 +56,22 @@ static void log_callback(uint8_t level, const uint8_t *target, size_t target_len
     hostLog(current_instance, level, target, target_len, message, message_len);
 }
 
+/* Calls that start threads, which sleep as they would in any other process. */
+static struct outside enter_to_start(uint32_t id) {
+    host_timer_slack_of_plugins();
+    return enter(id);
+}
+
+static struct host_result leave_started(struct outside before, int32_t code) {
+    struct host_result result = leave(before, code);
+    host_timer_slack_of_host();
+    return result;
+}
+
 void *host_load(const char *path, char *error, size_t error_size) {
-    struct outside before = enter(0); /* constructors of the library run */
+    struct outside before = enter_to_start(0); /* constructors of the library run */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    leave(before, 0);
+    leave_started(before, 0);
     if (library == NULL) snprintf(error, error_size, "%s", dlerror());
     return library;
 }
@@ -72,9 +85,9 @@ const char *host_version(iggy_sink_version_fn *version) {
 
 struct host_result host_sink_open(iggy_sink_open_fn *open, uint32_t id, const uint8_t *config,
                                   size_t config_len) {
-    struct outside before = enter(id);
+    struct outside before = enter_to_start(id);
     int32_t code = open(id, config, config_len, log_callback);
-    return leave(before, code);
+    return leave_started(before, code);
 }
 
 struct host_result host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id,
@@ -88,21 +101,21 @@ struct host_result host_sink_consume(iggy_sink_consume_fn *consume, uint32_t id,
 
 struct host_result host_source_open(iggy_source_open_fn *open, uint32_t id, const uint8_t *config,
                                     size_t config_len, const uint8_t *state, size_t state_len) {
-    struct outside before = enter(id);
+    struct outside before = enter_to_start(id);
     int32_t code = open(id, config, config_len, state, state_len, log_callback);
-    return leave(before, code);
+    return leave_started(before, code);
 }
 
 struct host_result host_source_handle(iggy_source_handle_fn *handle, uint32_t id) {
-    struct outside before = enter(id);
+    struct outside before = enter_to_start(id);
     int32_t code = handle(id, hostSendV1);
-    return leave(before, code);
+    return leave_started(before, code);
 }
 
 struct host_result host_source_handle_v2(iggy_source_handle_v2_fn *handle, uint32_t id) {
-    struct outside before = enter(id);
+    struct outside before = enter_to_start(id);
     int32_t code = handle(id, hostSendV2);
-    return leave(before, code);
+    return leave_started(before, code);
 }
 
 struct host_result host_source_batch_result(iggy_source_batch_result_fn *batch_result, uint32_t id,

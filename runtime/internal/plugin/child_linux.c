@@ -11,6 +11,7 @@
  * of the channel, which ends the process, is always seen at once. */
 #define _GNU_SOURCE
 #include "child.h"
+#include "timerslack.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -343,6 +344,7 @@ __attribute__((constructor)) static void become_child(void) {
     unsetenv(CHILD_MARKER); /* not for processes that the plugin starts */
     for (int fd = CHANNEL_FD; fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;) fd++;
     prctl(PR_SET_NAME, "iggy-plugin");
+    host_timer_slack_of_plugins(); /* the host left it its own */
     signal(SIGPIPE, SIG_IGN);
     leave_requests_to_the_host();
     for (int i = 0; i < SLOTS; i++) pthread_cond_init(&batch_slots[i].answer, NULL);

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -125,6 +126,12 @@ static void *write_broken_socket(void *unused) {
     close(pair[1]);
     say("write %s", write(pair[0], "x", 1) < 0 && errno == EPIPE ? "EPIPE" : "unexpected");
     close(pair[0]);
+    return NULL;
+}
+
+static void *say_timer_slack(void *unused) {
+    (void)unused;
+    say("slack %d", prctl(PR_GET_TIMERSLACK));
     return NULL;
 }
 
@@ -315,6 +322,9 @@ static int32_t run(struct instance *instance, char **script) {
         } else if (strcmp(w, "broken_socket") == 0) {
             write_broken_socket(NULL);
             on_threads(1, write_broken_socket, NULL);
+        } else if (strcmp(w, "timer_slack") == 0) {
+            say_timer_slack(NULL);
+            on_threads(1, say_timer_slack, NULL);
         } else if (strcmp(w, "handler") == 0) install_handler((int)number(script));
         else if (strcmp(w, "handled") == 0) return handled;
         else if (strcmp(w, "block_signals") == 0) block_all_signals();

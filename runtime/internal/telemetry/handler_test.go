@@ -249,3 +249,37 @@ func FuzzParseFilter(f *testing.F) {
 		}
 	})
 }
+
+// writes keeps what was written apart.
+type writes []string
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w = append(*w, string(p))
+	return len(p), nil
+}
+
+func TestHandleAll_given_several_records_should_write_the_lines_of_each_alone_at_once(t *testing.T) {
+	for _, f := range []form{{}, {json: true}} {
+		var alone, together writes
+		var records []slog.Record
+		for i := range 20 {
+			record := slog.NewRecord(time.Unix(int64(i), 0), slog.LevelInfo, "line", 0)
+			record.AddAttrs(slog.Int("number", i), slog.Group("of", slog.Int("more", i)))
+			records = append(records, record)
+			_ = newLogger(&alone, f).With("common", "x").Handler().Handle(t.Context(), record)
+		}
+		HandleAll(t.Context(), newLogger(&together, f).With("common", "x").Handler(), records)
+		if len(alone) != len(records) || len(together) != 1 || together[0] != strings.Join(alone, "") {
+			t.Errorf("got %q\nwant %q", together, alone)
+		}
+	}
+}
+
+func TestHandleAll_given_a_handler_of_another_package_should_give_it_each_record(t *testing.T) {
+	var got bytes.Buffer
+	records := []slog.Record{slog.NewRecord(time.Time{}, slog.LevelInfo, "one", 0), slog.NewRecord(time.Time{}, slog.LevelInfo, "two", 0)}
+	HandleAll(t.Context(), slog.NewTextHandler(&got, nil), records)
+	if want := "level=INFO msg=one\nlevel=INFO msg=two\n"; got.String() != want {
+		t.Errorf("got %s", got.String())
+	}
+}

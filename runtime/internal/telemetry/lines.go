@@ -18,7 +18,7 @@ import (
 	"unicode"
 )
 
-// lines writes entries as lines, each in a single call.
+// lines writes entries as lines, those of one call in a single write.
 type lines struct {
 	json  bool
 	color bool // of text lines
@@ -29,17 +29,20 @@ type lines struct {
 
 var lineBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-func (l *lines) write(_ context.Context, e *entry) {
-	line := lineBuffers.Get().(*[]byte)
-	defer lineBuffers.Put(line)
-	if l.json {
-		*line = appendJSONLine((*line)[:0], e)
-	} else {
-		*line = l.appendTextLine((*line)[:0], e)
+func (l *lines) write(_ context.Context, entries []entry) {
+	text := lineBuffers.Get().(*[]byte)
+	defer lineBuffers.Put(text)
+	*text = (*text)[:0]
+	for i := range entries {
+		if l.json {
+			*text = appendJSONLine(*text, &entries[i])
+		} else {
+			*text = l.appendTextLine(*text, &entries[i])
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = l.w.Write(*line) // there is no other place to tell it
+	_, _ = l.w.Write(*text) // there is no other place to tell it
 }
 
 const timeFormat = "2006-01-02T15:04:05.000000Z"

@@ -55,7 +55,7 @@ func newExporters(ctx context.Context, cfg config.Telemetry, version string) (*e
 		return nil, fmt.Errorf("telemetry.traces: %w", err)
 	}
 	return &exporters{
-		// Duplicates are left out by attributesOf: the SDK looks for them with a map for each attribute.
+		// Duplicates are left out by appendAttributes: the SDK looks for them with a map for each attribute.
 		logs: sdklog.NewLoggerProvider(sdklog.WithResource(from), sdklog.WithProcessor(sdklog.NewBatchProcessor(logs)),
 			sdklog.WithAllowKeyDuplication()),
 		traces: sdktrace.NewTracerProvider(sdktrace.WithResource(from), sdktrace.WithBatcher(traces)),
@@ -124,26 +124,29 @@ func (e *exporters) shutdown(ctx context.Context) error {
 }
 
 // write makes the exporters a destination of log entries: one record an entry.
-func (e *exporters) write(ctx context.Context, of *entry) {
-	var record otellog.Record
-	record.SetTimestamp(of.time)
-	record.SetObservedTimestamp(of.time)
-	record.SetSeverity(severityOf(of.level))
-	record.SetSeverityText(levelName(of.level))
-	record.SetBody(attribute.StringValue(of.message))
-	record.AddAttributes(attributesOf(of)...)
-	e.logger(of.target).Emit(ctx, record)
+func (e *exporters) write(ctx context.Context, entries []entry) {
+	var attributes []attribute.KeyValue
+	for _, of := range entries {
+		var record otellog.Record
+		record.SetTimestamp(of.time)
+		record.SetObservedTimestamp(of.time)
+		record.SetSeverity(severityOf(of.level))
+		record.SetSeverityText(levelName(of.level))
+		record.SetBody(attribute.StringValue(of.message))
+		attributes = appendAttributes(attributes[:0], of.attrs)
+		record.AddAttributes(attributes...)
+		e.logger(of.target).Emit(ctx, record)
+	}
 }
 
-// attributesOf returns the attributes of an entry, of two with one name the later.
-func attributesOf(of *entry) []attribute.KeyValue {
-	attributes := make([]attribute.KeyValue, 0, len(of.attrs))
-	for i, attr := range of.attrs {
-		if !slices.ContainsFunc(of.attrs[i+1:], func(later slog.Attr) bool { return later.Key == attr.Key }) {
-			attributes = append(attributes, attribute.KeyValue{Key: attribute.Key(attr.Key), Value: logValue(attr.Value)})
+// appendAttributes appends the attributes of an entry, of two with one name the later.
+func appendAttributes(dst []attribute.KeyValue, attrs []slog.Attr) []attribute.KeyValue {
+	for i, attr := range attrs {
+		if !slices.ContainsFunc(attrs[i+1:], func(later slog.Attr) bool { return later.Key == attr.Key }) {
+			dst = append(dst, attribute.KeyValue{Key: attribute.Key(attr.Key), Value: logValue(attr.Value)})
 		}
 	}
-	return attributes
+	return dst
 }
 
 // logger returns the logger of a target. The provider would look at its options each time.

@@ -39,9 +39,15 @@ type remembered struct {
 	text []byte
 }
 
-func (r *Recent) write(_ context.Context, e *entry) {
+func (r *Recent) write(_ context.Context, entries []entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i := range entries {
+		r.remember(&entries[i])
+	}
+}
+
+func (r *Recent) remember(e *entry) {
 	line := &r.lines[r.next%recentLines]
 	r.next++
 	line.Line = Line{Time: e.time, Level: levelName(e.level), Target: e.target}

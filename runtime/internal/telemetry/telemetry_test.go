@@ -74,6 +74,10 @@ func TestGivenTelemetryWhenLoggingStartsThenTheFirstLineSaysHow(t *testing.T) {
 	}
 }
 
+func recordOf(message string) slog.Record {
+	return slog.NewRecord(time.Now(), slog.LevelInfo, message, 0)
+}
+
 // Both transports, both formats of lines: the collector gets the same.
 func TestGivenACollectorWhenTelemetryEndsThenItHasAllUnderEveryFormatAndTransport(t *testing.T) {
 	for _, transport := range []config.Transport{config.TransportGRPC, config.TransportHTTP} {
@@ -88,6 +92,7 @@ func TestGivenACollectorWhenTelemetryEndsThenItHasAllUnderEveryFormatAndTranspor
 
 				sink := set.Logger.With(Target, "iggy_connectors::sink")
 				sink.Debug("message", "field", "text", "other", 5, "on", true, "share", 0.5, "took", time.Second, "secret", config.Secret("hunter2"))
+				HandleAll(t.Context(), sink.Handler(), []slog.Record{recordOf("first"), recordOf("second")})
 				set.Logger.With(Target, "elsewhere").Info("hidden")
 				_, span := set.Tracer.Start(t.Context(), "batch")
 				span.End()
@@ -97,7 +102,7 @@ func TestGivenACollectorWhenTelemetryEndsThenItHasAllUnderEveryFormatAndTranspor
 				want := []record{{"iggy_connectors::sink", "DEBUG", "message", map[string]string{
 					"field": `string_value:"text"`, "other": "int_value:5", "on": "bool_value:true", "share": "double_value:0.5",
 					"took": `string_value:"1s"`, "secret": `string_value:"` + config.Masked + `"`,
-				}}}
+				}}, {"iggy_connectors::sink", "INFO", "first", map[string]string{}}, {"iggy_connectors::sink", "INFO", "second", map[string]string{}}}
 				if !reflect.DeepEqual(records, want) {
 					t.Errorf("got  %v\nwant %v", records, want)
 				}

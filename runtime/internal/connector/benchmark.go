@@ -17,16 +17,32 @@ import (
 // batch. Scripts of upstream's read them: names, types and order of the fields are fixed.
 const benchmarkTarget = "iggy_connectors::benchmark"
 
-// eventLog writes events beside the loops that they are about: to form and export one takes a
-// part of the time that a batch takes.
+// event is what there is to tell about a batch.
+type event interface {
+	ended() time.Time
+	appendTo([]slog.Attr) []slog.Attr
+}
+
+// eventLog writes events beside the loops that they are about, many at a time: to wake
+// somebody up for each took more CPU than all that is done with it (48 of 67 µs a batch).
 type eventLog struct {
 	handler slog.Handler
-	records chan slog.Record
+	events  chan event    // nobody waits to receive
+	many    chan struct{} // half as many events as may wait do so
+	ending  chan struct{}
 	written chan struct{} // closed when the last is
 }
 
-// maxEvents may wait to be written; then the loops wait, so that none is lost.
-const maxEvents = 1024
+const (
+	// eventInterval is how long an event waits for others at most.
+	eventInterval = 100 * time.Millisecond
+	// maxEvents may wait to be written; then the loops wait, so that none is lost.
+	maxEvents = 1024
+	// eventsTogether become lines in one write, which is a quarter of the work of a line that
+	// is written alone. With the usual 300 bytes each they are short enough for a pipe (4,096)
+	// to keep them apart from what plugins write.
+	eventsTogether = 8
+)
 
 // benchmarkLog returns what writes the benchmark events of an instance, nil when none are asked
 // for. It is to be closed.
@@ -37,31 +53,62 @@ func (c *connector) benchmarkLog(enabled bool, instanceID uint32) *eventLog {
 	c.log.Info(fmt.Sprintf("Benchmark mode enabled for %s connector with ID: %d, key: %s", c.id.Kind, instanceID, c.id.Key))
 	logger := c.env.Logger.With(telemetry.Target, benchmarkTarget,
 		telemetry.ConnectorType, string(c.id.Kind), telemetry.ConnectorKey, c.id.Key)
-	l := &eventLog{handler: logger.Handler(), records: make(chan slog.Record, maxEvents), written: make(chan struct{})}
+	l := &eventLog{
+		handler: logger.Handler(), events: make(chan event, maxEvents),
+		many: make(chan struct{}, 1), ending: make(chan struct{}), written: make(chan struct{}),
+	}
 	go l.write()
 	return l
 }
 
 func (l *eventLog) write() {
 	defer close(l.written)
-	for record := range l.records {
-		_ = l.handler.Handle(context.Background(), record) // there is no other place to tell it
+	interval := time.NewTicker(eventInterval)
+	defer interval.Stop()
+	for ending := false; !ending; {
+		select {
+		case <-interval.C:
+		case <-l.many:
+		case <-l.ending:
+			ending = true
+		}
+		l.writeWaiting()
 	}
 }
 
-func (l *eventLog) add(attrs ...slog.Attr) {
+func (l *eventLog) writeWaiting() {
+	records := make([]slog.Record, 0, eventsTogether)
+	var attrs []slog.Attr
+	for waiting := len(l.events); waiting > 0; waiting -= len(records) {
+		records = records[:0]
+		for range min(waiting, eventsTogether) {
+			e := <-l.events
+			record := slog.NewRecord(e.ended(), slog.LevelInfo, "benchmark", 0)
+			attrs = e.appendTo(attrs[:0])
+			record.AddAttrs(attrs...)
+			records = append(records, record)
+		}
+		telemetry.HandleAll(context.Background(), l.handler, records)
+	}
+}
+
+func (l *eventLog) add(e event) {
 	if !l.handler.Enabled(context.Background(), slog.LevelInfo) {
 		return
 	}
-	record := slog.NewRecord(time.Now(), slog.LevelInfo, "benchmark", 0)
-	record.AddAttrs(attrs...)
-	l.records <- record
+	l.events <- e
+	if len(l.events) >= maxEvents/2 {
+		select {
+		case l.many <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // close waits until all events are written. No loop may add any more.
 func (l *eventLog) close() {
 	if l != nil {
-		close(l.records)
+		close(l.ending)
 		<-l.written
 	}
 }
@@ -78,8 +125,10 @@ type sinkTimes struct {
 	prepare            time.Duration // transforms and encoding
 }
 
-func (t *sinkTimes) log(to *eventLog) {
-	to.add(
+func (t sinkTimes) ended() time.Time { return t.start.Add(t.total) }
+
+func (t sinkTimes) appendTo(attrs []slog.Attr) []slog.Attr {
+	return append(attrs,
 		slog.String("stream", t.stream),
 		slog.String("topic", t.topic),
 		slog.Uint64("partition_id", uint64(t.partition)),
@@ -102,8 +151,10 @@ type sourceTimes struct {
 	decode, prepare, iggySend, stateSave, total time.Duration
 }
 
-func (t *sourceTimes) log(to *eventLog) {
-	to.add(
+func (t sourceTimes) ended() time.Time { return t.start.Add(t.total) }
+
+func (t sourceTimes) appendTo(attrs []slog.Attr) []slog.Attr {
+	return append(attrs,
 		slog.Int("batch_size", t.produced),
 		slog.Int("sent_count", t.sent),
 		microseconds("decode_us", t.decode),

@@ -86,7 +86,7 @@ func (o *sinkObserver) end(err error) {
 	t.total = time.Since(t.start)
 	o.metrics.Observe(metrics.StageTotal, t.total)
 	if o.benchmark != nil {
-		t.log(o.benchmark)
+		o.benchmark.add(*t)
 	}
 	if o.spans != nil {
 		o.spans.batch(o.asked, err,
@@ -159,7 +159,7 @@ func (o *sourceObserver) end(err error) {
 	o.metrics.Observe(metrics.StageIggySend, t.iggySend)
 	o.metrics.Observe(metrics.StageTotal, t.total)
 	if o.benchmark != nil {
-		t.log(o.benchmark)
+		o.benchmark.add(*t)
 	}
 	if o.spans != nil {
 		o.spans.batch(t.start, err, attribute.Int("messages", t.produced), attribute.Int("sent", t.sent))

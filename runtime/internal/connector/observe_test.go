@@ -6,6 +6,7 @@ package connector
 
 import (
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -125,6 +126,50 @@ func (w *world) events(kind string) (all []map[string]int) {
 		all = append(all, event)
 	}
 	return all
+}
+
+// numberedEvent is an event of which a number is all there is to tell.
+type numberedEvent int
+
+func (numberedEvent) ended() time.Time { return time.Time{} }
+func (n numberedEvent) appendTo(attrs []slog.Attr) []slog.Attr {
+	return append(attrs, slog.Int("number", int(n)))
+}
+
+// newEventLog returns an event log that writes into a buffer.
+func newEventLog(t *testing.T) (*eventLog, *logBuffer) {
+	written := new(logBuffer)
+	c := &connector{env: &Environment{Logger: slog.New(slog.NewTextHandler(written, nil))}, log: slog.New(slog.DiscardHandler)}
+	return c.benchmarkLog(true, 1), written
+}
+
+func TestEventLog_given_more_events_than_may_wait_when_closed_should_have_written_all_in_order(t *testing.T) {
+	events, written := newEventLog(t)
+	const many = 3*maxEvents + 1
+	for i := range many {
+		events.add(numberedEvent(i))
+	}
+	events.close()
+	lines := strings.Split(strings.TrimSpace(written.String()), "\n")
+	if len(lines) != many {
+		t.Fatalf("%d events were written, want %d", len(lines), many)
+	}
+	for i, line := range lines {
+		if !strings.HasSuffix(line, fmt.Sprintf(" number=%d", i)) {
+			t.Fatalf("event %d: %s", i, line)
+		}
+	}
+}
+
+func TestEventLog_given_a_single_event_when_nothing_follows_should_write_it(t *testing.T) {
+	events, written := newEventLog(t)
+	defer events.close()
+	events.add(numberedEvent(7))
+	for end := time.Now().Add(time.Minute); !strings.Contains(written.String(), "number=7"); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it was not written")
+		}
+	}
 }
 
 // Scenarios 16 and 19.

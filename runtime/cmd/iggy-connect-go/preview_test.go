@@ -157,7 +157,7 @@ func TestPreview_given_iggy_is_away_when_asked_should_say_so_in_time(t *testing.
 	dir := t.TempDir()
 	path := writeConfig(t, dir, fmt.Sprintf("[iggy]\naddress = %q\n", address))
 	writeFile(t, dir, "connectors/orders_sink.toml", sinkFile("libnone", ""))
-	mustContain(t, mustFail(t, "preview", "--connector", "orders", "--config", path, "--timeout", "300ms"),
+	mustContain(t, mustFail(t, "preview", "--connector", "orders", "--config", path, "--timeout", "2s"),
 		"cannot reach Iggy at "+address+": ", "connection refused")
 }
 

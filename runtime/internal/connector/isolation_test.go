@@ -151,11 +151,11 @@ func TestIsolation_given_a_call_that_hangs_when_call_timeout_has_passed_should_s
 	w := newWorld(t)
 	w.store.CreateTopic("s", "t", 1)
 	w.append("t", numbered(0, 10)...)
-	sink := w.forwardingSink("isolation = \"process\"\ncall_timeout = \"300ms\"\n",
+	sink := w.forwardingSink("isolation = \"process\"\ncall_timeout = \"2s\"\n",
 		fmt.Sprintf("hang_in = \"consume\"\nrelease = %q", w.path("release")))
 	w.start()
 	w.eventually("the process is ended", func() bool { return w.info(sink).LastCrash != nil })
-	if crash := w.info(sink).LastCrash; !strings.Contains(crash.Error(), "took longer than 300ms, in the call consume") {
+	if crash := w.info(sink).LastCrash; !strings.Contains(crash.Error(), "took longer than 2s, in the call consume") {
 		t.Errorf("crash %v", crash)
 	}
 	w.write("release")

@@ -173,14 +173,16 @@ func TestCancelledSendDoesNotWaitForAPeerThatDoesNotRead(t *testing.T) {
 }
 
 func TestDeadlineBelongsToTheOldestCall(t *testing.T) {
+	t.Parallel()
 	// Given a peer that answers the first of two calls and not the second,
-	c := onConn(t, 300*time.Millisecond, answer())
+	const timeout = 2 * time.Second
+	c := onConn(t, timeout, answer())
 	want(t, c.ping(testContext(t)), nil)
 	// when nothing is outstanding for longer than the timeout, the connection lives,
 	select {
 	case <-c.done:
 		t.Fatal(c.reason())
-	case <-time.After(900 * time.Millisecond):
+	case <-time.After(timeout + timeout/2):
 	}
 	// and the unanswered call ends it.
 	wantError(t, c.ping(testContext(t)), ErrTimeout)

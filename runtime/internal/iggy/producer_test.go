@@ -123,7 +123,7 @@ func TestOnlyTheUnsentTailIsSentAgain(t *testing.T) {
 			t.Parallel()
 			broker := startBroker(t)
 			cfg := testConfig(broker.Addr())
-			cfg.CallTimeout = time.Second
+			cfg.CallTimeout = 5 * time.Second
 			var failures int
 			p := newTestProducer(t, cfg, ProducerOptions{BatchLength: 100, OnError: func(error) { failures++ }})
 			broker.Inject(devbroker.Fault{Command: devbroker.SendMessages, When: devbroker.Nth(3), Action: action})
@@ -151,7 +151,7 @@ func TestRepeatedRequestKeepsItsMessageIDs(t *testing.T) {
 			// Given a request that the server accepted and whose answer was lost,
 			broker := startBroker(t)
 			cfg := testConfig(broker.Addr())
-			cfg.CallTimeout = time.Second
+			cfg.CallTimeout = 5 * time.Second
 			p := newTestProducer(t, cfg, ProducerOptions{BatchLength: 10})
 			broker.Inject(devbroker.Fault{Command: devbroker.SendMessages, When: devbroker.Nth(2), Action: action})
 			// when the batch is sent,

@@ -229,7 +229,7 @@ func TestWhatIsNotAnIggyServerIsNamed(t *testing.T) {
 				readRequest(peer)
 				test.peer(peer)
 			}))
-			cfg.CallTimeout = 200 * time.Millisecond
+			cfg.CallTimeout = 2 * time.Second
 			_, err := newSession(cfg, nil).connect(testContext(t))
 			if err == nil || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("got %v, want %q", err, test.text)
@@ -278,7 +278,7 @@ func TestUnreachableLeaderDoesNotStopTheSession(t *testing.T) {
 			fault := broker.Inject(devbroker.Fault{Command: devbroker.GetClusterMetadata, Action: devbroker.Leader(address)})
 			defer fault.Remove()
 			cfg := testConfig(broker.Addr())
-			cfg.CallTimeout, cfg.DialTimeout = 200*time.Millisecond, 200*time.Millisecond
+			cfg.CallTimeout, cfg.DialTimeout = 2*time.Second, 2*time.Second
 			c := newTestClient(t, cfg)
 			want(t, c.WaitUp(testContext(t)), nil)
 			want(t, c.Ping(testContext(t)), nil)

@@ -307,9 +307,9 @@ func TestChild_given_a_memory_limit_when_the_plugin_allocates_without_end_should
 }
 
 func TestChild_given_a_time_limit_when_a_call_hangs_should_be_killed(t *testing.T) {
-	c := scriptedChild(t, ChildOptions{CallTimeout: 100 * time.Millisecond})
+	c := scriptedChild(t, ChildOptions{CallTimeout: 2 * time.Second})
 	_, err := runIn(c, "hang")
-	if died := (*callDeath)(nil); !errors.As(err, &died) || !strings.Contains(err.Error(), "took longer than 100ms, in the call consume") {
+	if died := (*callDeath)(nil); !errors.As(err, &died) || !strings.Contains(err.Error(), "took longer than 2s, in the call consume") {
 		t.Fatalf("error %v", err)
 	}
 }

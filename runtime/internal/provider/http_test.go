@@ -300,6 +300,7 @@ func TestGivenAnErrorThatPassesThenTheRequestSucceeds(t *testing.T) {
 	for name, fail := range failures {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost} {
 			t.Run(name+" "+method, func(t *testing.T) {
+				t.Parallel()
 				first := make(chan struct{}, 1)
 				first <- struct{}{}
 				s := newService(t, func(w http.ResponseWriter, r *http.Request) {
@@ -312,7 +313,7 @@ func TestGivenAnErrorThatPassesThenTheRequestSucceeds(t *testing.T) {
 				})
 				section := s.section()
 				if name == "silent" || name == "slow" {
-					section.Timeout = 200 * time.Millisecond
+					section.Timeout = 2 * time.Second
 				}
 				h := remote(t, section)
 				var err error

@@ -37,7 +37,7 @@ func emptyConfig(kind plugin.Kind) *Config {
 func verified(t *testing.T, options Options) Report {
 	t.Helper()
 	if options.Timeout == 0 {
-		options.Timeout = 10 * time.Second
+		options.Timeout = 30 * time.Second
 	}
 	report, err := Run(t.Context(), options)
 	if err != nil {
@@ -101,7 +101,7 @@ var offenders = []struct {
 	{"trusts_counts", "sink.broken_batches", Crash, "SIGABRT"},
 	{"crashes_on_second_thread", "sink.threads", Crash, "SIGABRT"},
 	{"closes_during_consume", "sink.close_while_consuming", Fail, "before a consume"},
-	{"consumes_slowly", "sink.time", Warn, "takes 1."},
+	{"consumes_slowly", "sink.time", Warn, "takes "},
 
 	{"crashes_in_poll", "source.batches", Crash, "SIGABRT"},
 	{"numbers_batches_wrongly", "source.batches", Fail, "batch 1 has the id 2"},

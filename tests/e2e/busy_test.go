@@ -42,16 +42,20 @@ func TestBusy_given_64_sinks_in_calls_of_300_us_when_health_is_asked_should_answ
 		return stats.Running == 64
 	})
 	stop := trickle(t, s, "t", 4*time.Millisecond)
-	defer stop()
 	time.Sleep(time.Second) // the number of threads follows the number of running connectors
-	var slowest time.Duration
-	for range 10 {
-		if slowest = r.p99("/health"); slowest <= limit {
-			t.Logf("p99 of /health is %v", slowest)
-			return
-		}
+	slowest := r.p99("/health")
+	for attempt := 1; slowest > limit && attempt < 10; attempt++ {
+		slowest = r.p99("/health")
 	}
-	t.Errorf("p99 of /health is %v, want at most %v", slowest, limit)
+	stop()
+	idle := r.p99("/health")
+	t.Logf("p99 of /health is %v, %v without messages", slowest, idle)
+	if slowest > limit && idle > limit/5 {
+		t.Skip("the machine is too busy to tell")
+	}
+	if slowest > limit {
+		t.Errorf("p99 of /health is %v, want at most %v", slowest, limit)
+	}
 }
 
 // trickle sends a message at every interval until it is stopped.

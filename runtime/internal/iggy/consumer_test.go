@@ -284,7 +284,7 @@ func TestConsumerOutlivesPollFaults(t *testing.T) {
 					fill(broker, 0, 0, 100)
 					fill(broker, 1, 100, 200)
 					cfg := testConfig(broker.Addr())
-					cfg.CallTimeout = 5 * time.Second
+					cfg.CallTimeout = 2 * time.Second
 					c := newTestConsumer(t, cfg, ConsumerOptions{CommitMode: mode, BatchLength: 10})
 					broker.Inject(devbroker.Fault{Command: cmd, When: devbroker.Nth(7), Action: action})
 					// Every message comes, once: what was handed over is recognised when it comes again.

@@ -44,34 +44,44 @@ func (o *sinkObserver) begin(polled *iggy.Batch) {
 		start: time.Now(),
 	}
 	o.spans.begin()
-	o.spans.part("poll", o.asked)
+	o.spans.part("poll", o.asked, o.batch.start)
 	o.metrics.Consumed.Add(o.batch.consumed)
 	o.metrics.ObserveBatch(o.batch.consumed)
 }
 
 // link is called with the headers of every message.
-func (o *sinkObserver) link(headers []wire.Header) { o.spans.link(headers) }
+func (o *sinkObserver) link(headers []wire.Header) {
+	if o.spans != nil && len(headers) > 0 {
+		o.spans.link(headers)
+	}
+}
 
 // prepared is called when the batch is ready for the plugin.
 func (o *sinkObserver) prepared(decode time.Duration) {
-	took := time.Since(o.batch.start)
+	now := time.Now()
+	took := now.Sub(o.batch.start)
 	o.batch.decode = min(decode, took)
 	o.batch.prepare = took - o.batch.decode
 	o.metrics.Observe(metrics.StageDecode, o.batch.decode)
 	o.metrics.Observe(metrics.StagePrepare, o.batch.prepare)
-	o.spans.part("prepare", o.batch.start)
+	o.spans.part("prepare", o.batch.start, now)
 }
 
 // called is called when the plugin has been given the messages of a batch.
 func (o *sinkObserver) called(start time.Time) {
-	took := time.Since(start)
+	now := time.Now()
+	took := now.Sub(start)
 	o.batch.ffi += took
 	o.metrics.Observe(metrics.StageFFI, took)
-	o.spans.part("plugin call", start)
+	o.spans.part("plugin call", start, now)
 }
 
 // committed is called when the batch has been handed in for a commit.
-func (o *sinkObserver) committed(start time.Time) { o.spans.part("commit", start) }
+func (o *sinkObserver) committed(start time.Time) {
+	if o.spans != nil {
+		o.spans.part("commit", start, time.Now())
+	}
+}
 
 // handed counts messages that the plugin has consumed.
 func (o *sinkObserver) handed(messages, bytes int) {
@@ -83,13 +93,14 @@ func (o *sinkObserver) handed(messages, bytes int) {
 // end is called when the work on the batch is over for now.
 func (o *sinkObserver) end(err error) {
 	t := &o.batch
-	t.total = time.Since(t.start)
+	now := time.Now()
+	t.total = now.Sub(t.start)
 	o.metrics.Observe(metrics.StageTotal, t.total)
 	if o.benchmark != nil {
 		o.benchmark.add(*t)
 	}
-	if o.spans != nil {
-		o.spans.batch(o.asked, err,
+	if o.spans.wants(err, now) {
+		o.spans.batch(o.asked, now, err,
 			attribute.String("stream", t.stream), attribute.String("topic", t.topic),
 			attribute.Int64("partition", int64(t.partition)), attribute.Int64("current_offset", int64(t.currentOffset)),
 			attribute.Int("messages", t.consumed), attribute.Int("processed", t.processed))
@@ -117,40 +128,48 @@ func (o *sourceObserver) begin(produced int) {
 }
 
 // link is called with the headers of every message.
-func (o *sourceObserver) link(headers []wire.Header) { o.spans.link(headers) }
+func (o *sourceObserver) link(headers []wire.Header) {
+	if o.spans != nil && len(headers) > 0 {
+		o.spans.link(headers)
+	}
+}
 
 // prepared is called when the request is built.
 func (o *sourceObserver) prepared(start time.Time, decode time.Duration) {
-	took := time.Since(start)
+	now := time.Now()
+	took := now.Sub(start)
 	o.batch.decode = min(decode, took)
 	o.batch.prepare = took - o.batch.decode
-	o.spans.part("prepare", start)
+	o.spans.part("prepare", start, now)
 }
 
 // sent is called when a request was sent to a target, as far as it was.
 func (o *sourceObserver) sent(start time.Time, messages, bytes int) {
+	now := time.Now()
 	o.batch.sent += messages
-	o.batch.iggySend += time.Since(start)
+	o.batch.iggySend += now.Sub(start)
 	o.metrics.Sent.Add(messages)
 	o.metrics.BytesOut.Add(bytes)
-	o.spans.part("send", start)
+	o.spans.part("send", start, now)
 }
 
 // saved is called when the state was saved, or left to the writer beside the loop.
 func (o *sourceObserver) saved(start time.Time, err error) {
+	now := time.Now()
 	if err == nil {
-		o.batch.stateSaved, o.batch.stateSave = true, time.Since(start)
+		o.batch.stateSaved, o.batch.stateSave = true, now.Sub(start)
 	}
-	o.spans.part("save state", start)
+	o.spans.part("save state", start, now)
 }
 
 // told is called when a plugin that wants to know it was told the outcome.
-func (o *sourceObserver) told(start time.Time) { o.spans.part("plugin call", start) }
+func (o *sourceObserver) told(start time.Time) { o.spans.part("plugin call", start, time.Now()) }
 
 // end is called when the request has an outcome.
 func (o *sourceObserver) end(err error) {
 	t := &o.batch
-	t.total = time.Since(t.start)
+	now := time.Now()
+	t.total = now.Sub(t.start)
 	if err != nil {
 		t.sent = 0 // nothing of a failed batch counts as delivered
 	}
@@ -161,7 +180,7 @@ func (o *sourceObserver) end(err error) {
 	if o.benchmark != nil {
 		o.benchmark.add(*t)
 	}
-	if o.spans != nil {
-		o.spans.batch(t.start, err, attribute.Int("messages", t.produced), attribute.Int("sent", t.sent))
+	if o.spans.wants(err, now) {
+		o.spans.batch(t.start, now, err, attribute.Int("messages", t.produced), attribute.Int("sent", t.sent))
 	}
 }

@@ -235,22 +235,22 @@ func TestTraces_given_traceparent_when_messages_move_should_link_the_batch_and_p
 func TestTraces_given_many_batches_when_nothing_is_wrong_should_show_examples_only(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	s := &spans{tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test"), name: "batch"}
-	begin := time.Now()
-	const batches = 1000
-	for range batches {
-		s.begin()
-		s.batch(time.Now(), nil)
+	const batches = 1000 // one a millisecond
+	work := func(failure error) (shown int) {
+		exporter.Reset()
+		for i := range batches {
+			end := time.UnixMilli(int64(i))
+			s.begin()
+			if s.wants(failure, end) {
+				s.batch(end, end, failure)
+			}
+		}
+		return len(exporter.GetSpans())
 	}
-	examples := int(time.Since(begin)/exampleInterval) + 1
-	if n := len(exporter.GetSpans()); n == 0 || n > examples {
-		t.Errorf("%d spans of %d batches, at most %d are examples", n, batches, examples)
+	if n, examples := work(nil), 10; n != examples {
+		t.Errorf("%d spans of %d batches, want %d as examples", n, batches, examples)
 	}
-	exporter.Reset()
-	for range batches {
-		s.begin()
-		s.batch(time.Now(), errUndelivered)
-	}
-	if n := len(exporter.GetSpans()); n != batches {
+	if n := work(errUndelivered); n != batches {
 		t.Errorf("%d spans of %d failed batches", n, batches)
 	}
 }

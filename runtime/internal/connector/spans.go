@@ -64,17 +64,17 @@ func (s *spans) begin() {
 	}
 }
 
-// part notes that a part of the work on the batch ended now.
-func (s *spans) part(name string, start time.Time) {
+// part notes a part of the work on the batch.
+func (s *spans) part(name string, start, end time.Time) {
 	if s != nil {
-		s.parts = append(s.parts, part{name, start, time.Now()})
+		s.parts = append(s.parts, part{name, start, end})
 	}
 }
 
 // link notes the trace that a message belongs to by its W3C trace context. The header
 // itself travels on with the message.
 func (s *spans) link(headers []wire.Header) {
-	if s == nil || len(headers) == 0 || len(s.origin) == maxLinks || !headerCarrier(headers).has("traceparent") {
+	if len(s.origin) == maxLinks || !headerCarrier(headers).has("traceparent") {
 		return
 	}
 	ctx := propagation.TraceContext{}.Extract(context.Background(), headerCarrier(headers))
@@ -83,11 +83,23 @@ func (s *spans) link(headers []wire.Header) {
 	}
 }
 
-// batch makes the spans of the batch that began at start and ended now.
-func (s *spans) batch(start time.Time, failure error, attributes ...attribute.KeyValue) {
-	if s == nil || failure == nil && len(s.origin) == 0 && !s.isExample() {
-		return
+// wants tells whether the batch that ended now has spans.
+func (s *spans) wants(failure error, now time.Time) bool {
+	if s == nil {
+		return false
 	}
+	if failure != nil || len(s.origin) > 0 {
+		return true
+	}
+	if now.Sub(s.example) < exampleInterval {
+		return false
+	}
+	s.example = now
+	return true
+}
+
+// batch makes the spans of the batch from start to end.
+func (s *spans) batch(start, end time.Time, failure error, attributes ...attribute.KeyValue) {
 	ctx, span := s.tracer.Start(context.Background(), s.name, trace.WithSpanKind(s.kind), trace.WithTimestamp(start),
 		trace.WithLinks(s.origin...), trace.WithAttributes(s.common...), trace.WithAttributes(attributes...))
 	for _, p := range s.parts {
@@ -97,16 +109,7 @@ func (s *spans) batch(start time.Time, failure error, attributes ...attribute.Ke
 	if failure != nil {
 		span.SetStatus(codes.Error, failure.Error())
 	}
-	span.End()
-}
-
-func (s *spans) isExample() bool {
-	now := time.Now()
-	if now.Sub(s.example) < exampleInterval {
-		return false
-	}
-	s.example = now
-	return true
+	span.End(trace.WithTimestamp(end))
 }
 
 // headerCarrier reads the headers of a message.

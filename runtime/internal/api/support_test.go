@@ -16,15 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/apache/iggy-connect-go/runtime/internal/api"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
+	"github.com/apache/iggy-connect-go/runtime/internal/leaktest"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
 	"github.com/apache/iggy-connect-go/runtime/internal/telemetry"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // server is an API that listens on a real port.
 type server struct {

@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/apache/iggy-connect-go/runtime/internal/leaktest"
 )
 
 // TestMain holds every test to leaving nothing behind: no goroutine, no descriptor.
@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	before := descriptors()
 	code := m.Run()
 	host().Close()
-	if err := goleak.Find(); err != nil {
+	if err := leaktest.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -12,14 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
+	"github.com/apache/iggy-connect-go/runtime/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var (
 	sink  = config.ID{Kind: config.KindSink, Key: "out"}

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/apache/iggy-connect-go/runtime/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard) // the official client logs each login
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // patience is how long a test waits for what must happen.

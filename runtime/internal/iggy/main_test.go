@@ -13,10 +13,11 @@ import (
 	"time"
 
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
-	"go.uber.org/goleak"
+
+	"github.com/apache/iggy-connect-go/runtime/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // patience is far above what anything here takes, also on a loaded machine.
 const patience = 60 * time.Second

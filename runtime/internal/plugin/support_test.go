@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/apache/iggy-connect-go/runtime/internal/leaktest"
 )
 
 // patience is how long a test waits for what must happen, on a busy machine too.
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		code := m.Run()
-		if err := goleak.Find(); err != nil && code == 0 {
+		if err := leaktest.Find(); err != nil && code == 0 {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

@@ -128,10 +128,22 @@ func checkThreads(t *trial) {
 }
 
 // after is how much later than close a consume may seem to return, because its thread did not
-// get to say so.
+// get to say so. On a busy machine that may take longer, but not each time.
 const after = time.Second / 4
 
 func checkCloseWhileConsuming(t *trial) {
+	var late time.Duration
+	for n := 0; n == 0 || n < 3 && late > after && !t.failed(); n++ {
+		late = t.lateConsume()
+	}
+	if late > after {
+		t.fail("close returned %v before a consume of the same instance did", late.Round(time.Millisecond))
+	}
+	t.pass("close waits for what is being consumed")
+}
+
+// lateConsume is how much later than close the last consume of an instance returned.
+func (t *trial) lateConsume() (late time.Duration) {
 	id := t.openInstance()
 	var consuming sync.WaitGroup
 	returned := make(chan time.Time, threads)
@@ -149,11 +161,9 @@ func checkCloseWhileConsuming(t *trial) {
 	consuming.Wait()
 	close(returned)
 	for at := range returned {
-		if late := at.Sub(closed); late > after {
-			t.fail("close returned %v before a consume of the same instance did", late.Round(time.Millisecond))
-		}
+		late = max(late, at.Sub(closed))
 	}
-	t.pass("close waits for what is being consumed")
+	return late
 }
 
 // countFor is a number of messages whose consume takes about this long.

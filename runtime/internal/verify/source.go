@@ -311,12 +311,33 @@ func (t *trial) closeTimed(id uint32) time.Duration {
 	return time.Since(begin)
 }
 
+// quickestClose starts an instance and tells how long its close takes. What takes long is tried
+// again while there is time: the machine may have been busy.
+func (t *trial) quickestClose(start func() (id uint32, started bool)) (took time.Duration, closed bool) {
+	for n := 0; n == 0 || n < 3 && took > soon && time.Until(t.deadline) > 2*took; n++ {
+		id, started := start()
+		if !started {
+			break
+		}
+		if once := t.closeTimed(id); n == 0 || once < took {
+			took = once
+		}
+		closed = true
+	}
+	return took, closed
+}
+
+// waiting starts an instance that waits for a result.
+func (t *trial) waiting() (id uint32, started bool) {
+	id, _, started = t.first()
+	return id, started
+}
+
 func checkCloseWhileWaiting(t *trial) {
-	id, _, found := t.first()
-	if !found {
+	took, closed := t.quickestClose(t.waiting)
+	if !closed {
 		return
 	}
-	took := t.closeTimed(id)
 	if took > soon {
 		t.warn("a close while a result is awaited took %v", took.Round(time.Millisecond))
 	}
@@ -356,17 +377,18 @@ var moments = []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond, 30
 func checkCloseWhilePolling(t *trial) {
 	var longest time.Duration
 	for _, moment := range moments {
-		id := t.start()
-		if t.failed() {
+		took, closed := t.quickestClose(func() (uint32, bool) {
+			id := t.start()
+			time.Sleep(moment)
+			return id, !t.failed()
+		})
+		if !closed {
 			return
 		}
-		time.Sleep(moment)
-		longest = max(longest, t.closeTimed(id))
-		if longest <= soon {
-			continue
+		if longest = max(longest, took); longest > soon {
+			t.warn("a close during a poll took %v: a poll in progress is to be broken off", longest.Round(time.Millisecond))
+			return
 		}
-		t.warn("a close during a poll took %v: a poll in progress is to be broken off", longest.Round(time.Millisecond))
-		return
 	}
 	t.pass("a close takes %v at most, whatever a poll does", longest.Round(time.Millisecond))
 }
@@ -449,6 +471,9 @@ func checkGeneration1(t *trial) {
 	}
 	t.decode(a)
 	took := t.closeTimed(id)
+	if took > soon {
+		took, _ = t.quickestClose(t.waiting)
+	}
 	if took > soon {
 		t.warn("close took %v", took.Round(time.Millisecond))
 	}

@@ -151,7 +151,7 @@ func TestQuickstart_given_a_file_and_a_time_when_run_should_print_every_line_and
 		"IGGY_CONNECTORS_SOURCE_FILE_SOURCE_PATH=" + harness.Library(t, "file_source"),
 		"IGGY_CONNECTORS_SINK_STDOUT_SINK_PATH=" + harness.Library(t, "stdout_sink"),
 		"IGGY_CONNECTORS_CONNECTORS_CONFIG_DIR=../../configs/quickstart/connectors",
-	}, "quickstart", "--config", "../../configs/quickstart/config.toml", "--file", dir+"/some.log", "--for", "10s")
+	}, "quickstart", "--config", "../../configs/quickstart/config.toml", "--file", dir+"/some.log", "--for", "20s")
 	for _, line := range []string{harness.Numbered(0, 1)[0], harness.Numbered(199, 200)[0]} {
 		harness.Eventually(t, "it prints "+line, func() bool { return strings.Contains(p.Output.String(), "@"+offsetOf(line)+": "+line) })
 	}

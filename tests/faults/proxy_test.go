@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/apache/iggy-connect-go/tests/harness"
 )
 
 // Commands of the protocol that faults are about.
@@ -91,7 +93,7 @@ func leader(address string) wireAct {
 
 func newProxy(t testing.TB, target string) *proxy {
 	t.Helper()
-	p := &proxy{target: target, addresses: []string{"127.0.0.1:0", "127.0.0.1:0"}, links: map[*link]struct{}{}}
+	p := &proxy{target: target, addresses: []string{harness.Loopback(), harness.Loopback()}, links: map[*link]struct{}{}}
 	p.open(t)
 	t.Cleanup(func() {
 		p.mu.Lock()

@@ -183,12 +183,18 @@ type Server struct {
 	Broker  *Process // nil for a given server
 }
 
+// Loopback is where to listen for one that goes away and comes back at the same address: no
+// other test takes its port meanwhile, because the whole of 127.0.0.0/8 is this machine.
+func Loopback() string {
+	return fmt.Sprintf("127.%d.%d.%d:0", 1+rand.N(254), rand.N(256), 1+rand.N(254))
+}
+
 // NewServer starts the embedded broker, or uses the server at IGGY_TEST_ADDRESS.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Address: os.Getenv("IGGY_TEST_ADDRESS"), Stream: fmt.Sprintf("e2e-%08x", rand.Uint32())}
 	if s.Address == "" {
-		s.Broker = Launch(t, nil, "broker", "--address", "127.0.0.1:0")
+		s.Broker = Launch(t, nil, "broker", "--address", Loopback())
 		s.Address = s.Broker.Printed(t, `listens on (\S+?),`)
 	}
 	return s

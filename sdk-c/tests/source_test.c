@@ -8,7 +8,7 @@
  * What connector.h asks of a source, of the table that an author fills: the delivery
  * contract of both generations, driven by the mock host.
  *
- * Usage: source_test [impatient]; `impatient` is for the program whose SDK waits 1 s
+ * Usage: source_test [impatient]; `impatient` is for the program whose SDK waits 3 s
  * for a result and pauses 300 ms at most.
  */
 #include <pthread.h>

@@ -145,7 +145,7 @@ func (t sinkTimes) appendTo(attrs []slog.Attr) []slog.Attr {
 // sourceTimes says how the time of one request of a source was spent.
 type sourceTimes struct {
 	produced, sent int
-	stateSaved     bool // written, or for generation 1 handed to the writer beside the loop
+	stateSaved     bool
 
 	start                                       time.Time
 	decode, prepare, iggySend, stateSave, total time.Duration

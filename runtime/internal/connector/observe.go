@@ -119,6 +119,12 @@ func newSourceObserver(c *connector, benchmark *eventLog) sourceObserver {
 	return sourceObserver{metrics: c.metrics, benchmark: benchmark, spans: newSpans(c, "forward", trace.SpanKindProducer)}
 }
 
+// another is for a second request at a time.
+func (o sourceObserver) another() sourceObserver {
+	o.spans = o.spans.another()
+	return o
+}
+
 // begin is called with the batches of each request.
 func (o *sourceObserver) begin(produced int) {
 	o.batch = sourceTimes{produced: produced, start: time.Now()}
@@ -153,7 +159,7 @@ func (o *sourceObserver) sent(start time.Time, messages, bytes int) {
 	o.spans.part("send", start, now)
 }
 
-// saved is called when the state was saved, or left to the writer beside the loop.
+// saved is called when the state was saved, or could not be.
 func (o *sourceObserver) saved(start time.Time, err error) {
 	now := time.Now()
 	if err == nil {

@@ -234,7 +234,7 @@ func TestTraces_given_traceparent_when_messages_move_should_link_the_batch_and_p
 // A busy loop must not make a span for each of its thousands of batches.
 func TestTraces_given_many_batches_when_nothing_is_wrong_should_show_examples_only(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
-	s := &spans{tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test"), name: "batch"}
+	s := &spans{example: new(time.Time), tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test"), name: "batch"}
 	const batches = 1000 // one a millisecond
 	work := func(failure error) (shown int) {
 		exporter.Reset()

@@ -60,7 +60,7 @@ type queue struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced whenever a waiter may go on
 	waiting []*batch
-	current *batch // taken by the forwarder, no outcome yet
+	current *batch // taken last, no outcome yet
 	bytes   int    // of waiting
 	closed  bool
 	spare   [][]byte
@@ -205,9 +205,9 @@ func (q *queue) answer(b *batch) {
 	b.answered = time.Now()
 }
 
-// take returns the next batch, or nil when the queue is closed and empty or ctx is
-// done. The batch stays current until finish.
-func (q *queue) take(done <-chan struct{}) *batch {
+// take returns the next batch, or nil when the queue is closed and empty, done is closed
+// or the batch has more messages than are wanted. It stays current until finish.
+func (q *queue) take(done <-chan struct{}, most int) *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.waiting) == 0 {
@@ -216,6 +216,9 @@ func (q *queue) take(done <-chan struct{}) *batch {
 		}
 	}
 	b := q.waiting[0]
+	if b.messages.Count > most {
+		return nil
+	}
 	q.waiting = append(q.waiting[:0], q.waiting[1:]...)
 	q.count(-len(b.blob))
 	q.current = b

@@ -7,6 +7,7 @@ package connector
 import (
 	"bytes"
 	"context"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,7 +101,7 @@ func mustTake(t *testing.T, q *queue, id uint64) *batch {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	b := q.take(ctx.Done())
+	b := q.take(ctx.Done(), math.MaxInt)
 	if b == nil {
 		t.Fatal("nothing was queued")
 	}
@@ -186,7 +187,7 @@ func TestReceive_given_full_queue_when_instance_stops_should_take_all_until_clos
 	for range queueBatches + 1 {
 		mustTake(t, f.queue, 0)
 	}
-	if f.take(nil) != nil {
+	if f.take(nil, math.MaxInt) != nil {
 		t.Fatal("a closed queue gave more than it held")
 	}
 }

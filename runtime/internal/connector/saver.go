@@ -32,27 +32,14 @@ type saver struct {
 	status  *status
 	metrics *metrics.Connector
 	file    stateFile
-	later   *mailbox // generation 1: saves run beside the next send; nil: save waits
 }
 
-// save stores the state. For generation 1 it only leaves it for the writer, once that
-// has tried the one before.
+// save tries until the deadline. The last failure is returned.
 func (s *saver) save(ctx context.Context, state []byte, deadline time.Time) error {
-	if s.later != nil {
-		return s.later.put(ctx, state, deadline)
-	}
-	return s.write(ctx, state, deadline)
-}
-
-// write tries until the deadline. The last failure is returned.
-func (s *saver) write(ctx context.Context, state []byte, deadline time.Time) error {
 	pause := backoff{min: 100 * time.Millisecond, max: 2 * time.Second}
 	for {
 		start := time.Now()
 		err := s.file.Save(state)
-		if s.later != nil {
-			s.later.attempted()
-		}
 		if err == nil {
 			s.metrics.Observe(metrics.StageStateSave, time.Since(start))
 			s.metrics.StateSaved(time.Now())
@@ -66,21 +53,5 @@ func (s *saver) write(ctx context.Context, state []byte, deadline time.Time) err
 		if time.Now().After(deadline) || !pause.wait(ctx) {
 			return err
 		}
-		if s.later != nil && s.later.superseded() {
-			return err // a newer state waits and contains this one
-		}
-	}
-}
-
-// run is the writer of a generation 1 source. It ends when the mailbox is closed
-// and its last state was tried, or ctx is cancelled.
-func (s *saver) run(ctx context.Context) {
-	for {
-		state, deadline, ok := s.later.take(ctx)
-		if !ok {
-			return
-		}
-		// A failure is counted and shown; the next batch brings a newer state.
-		_ = s.write(ctx, state, deadline)
 	}
 }

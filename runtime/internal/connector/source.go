@@ -101,11 +101,10 @@ func disconnect(log *slog.Logger, targets []*target) {
 func (p *sourcePlan) forward(ctx context.Context, c *connector, instance *plugin.Source, targets []*target, dead *deadLetters, file stateFile) error {
 	live, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	events := c.benchmarkLog(p.config.Benchmark, instance.ID())
+	defer events.close()
 	f := p.forwarder(c, instance, targets, file, end)
-	defer f.observe.benchmark.close()
-	if dead != nil {
-		f.letters = &letters{deadLetters: dead}
-	}
+	f.requests = newRequests(instance.Generation(), newSourceObserver(c, events), dead)
 	loops := startLoops(f)
 
 	if code := instance.Start(f.queue); code != plugin.CodeOK {
@@ -143,18 +142,19 @@ func (p *sourcePlan) watch(live context.Context, q *queue, end func(error)) {
 
 func (p *sourcePlan) forwarder(c *connector, instance *plugin.Source, targets []*target, file stateFile, end func(error)) *forwarder {
 	f := &forwarder{
-		log: c.log, status: c.status, metrics: c.metrics,
-		pipeline: p.pipeline, targets: targets, linger: p.linger, policy: p.policy,
+		log: c.log, status: c.status, metrics: c.metrics, targets: targets, policy: p.policy,
 		ended: end, verbose: p.config.Verbose,
-		observe: newSourceObserver(c, c.benchmarkLog(p.config.Benchmark, instance.ID())),
-		saver:   &saver{log: c.log, status: c.status, metrics: c.metrics, file: file},
+		saver: &saver{log: c.log, status: c.status, metrics: c.metrics, file: file},
+		preparer: &preparer{
+			log: c.log, metrics: c.metrics, pipeline: p.pipeline, targets: targets, linger: p.linger,
+			policy: p.policy, verbose: p.config.Verbose,
+		},
 	}
 	onTimeout := func() {}
 	if instance.Generation() == 2 {
 		f.handshake = &handshake{metrics: c.metrics, deliver: resultOf(instance), ended: end}
+		f.preparer.linger = 0
 		onTimeout = f.handshake.nacked
-	} else {
-		f.saver.later = newMailbox()
 	}
 	onGarbage := func(err error) {
 		c.metrics.Errors.Inc()
@@ -163,6 +163,7 @@ func (p *sourcePlan) forwarder(c *connector, instance *plugin.Source, targets []
 	}
 	bounds := bounds{batches: int(p.config.QueueBatches), bytes: int(p.config.QueueBytes)}
 	f.queue = newQueue(bounds, instance.Generation(), allTargets(targets), instance.LibraryBusy, onGarbage, onTimeout, c.metrics)
+	f.preparer.queue = f.queue
 	return f
 }
 
@@ -201,20 +202,13 @@ type loops struct {
 	cancel context.CancelFunc
 }
 
-// startLoops runs the forwarder and, for generation 1, the writer of its state.
-// Their context outlives the instance's: what is queued when a stop begins is
-// still sent.
+// startLoops runs the forwarder. Its context outlives the instance's: what is queued
+// when a stop begins is still sent.
 func startLoops(f *forwarder) *loops {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &loops{done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(l.done)
-		var writer sync.WaitGroup
-		if f.saver.later != nil {
-			writer.Go(func() { f.saver.run(ctx) })
-			defer writer.Wait()
-			defer f.saver.later.close()
-		}
 		f.run(ctx)
 	}()
 	return l

@@ -29,7 +29,7 @@ type spans struct {
 	kind   trace.SpanKind
 	common []attribute.KeyValue
 
-	example time.Time // when a batch was the example last
+	example *time.Time // when a batch was the example last
 
 	parts  []part       // of the batch at hand
 	origin []trace.Link // to the traces that its messages belong to
@@ -51,10 +51,19 @@ func newSpans(c *connector, name string, kind trace.SpanKind) *spans {
 	if c.env.Tracer == nil {
 		return nil
 	}
-	return &spans{tracer: c.env.Tracer, name: name, kind: kind, common: []attribute.KeyValue{
+	return &spans{tracer: c.env.Tracer, name: name, kind: kind, example: new(time.Time), common: []attribute.KeyValue{
 		attribute.String("messaging.system", "iggy"),
 		attribute.String("connector_type", string(c.id.Kind)), attribute.String("connector_key", c.id.Key),
 	}}
+}
+
+// another is for a second batch of the same loop at a time. They may not end at the same time.
+func (s *spans) another() *spans {
+	if s == nil {
+		return nil
+	}
+	second := *s
+	return &second
 }
 
 // begin forgets what was noted outside of a batch.
@@ -91,10 +100,10 @@ func (s *spans) wants(failure error, now time.Time) bool {
 	if failure != nil || len(s.origin) > 0 {
 		return true
 	}
-	if now.Sub(s.example) < exampleInterval {
+	if now.Sub(*s.example) < exampleInterval {
 		return false
 	}
-	s.example = now
+	*s.example = now
 	return true
 }
 

@@ -102,15 +102,22 @@ func (p *preparer) requestLength() int {
 	return longest
 }
 
-// prepare fills what every target gets. Bad messages are logged and left out, or the
-// whole is rejected (decision B3).
+// prepare fills what every target gets, or rejects the whole (decision B3).
 func (p *preparer) prepare(r *request) {
 	r.observe.begin(r.produced)
 	logBatch(p.log, p.verbose, "Source connector received messages", "messages", r.produced)
 	p.reset(r)
 	start := time.Now()
-	now := uint64(start.UnixMicro())
-	bad, filtered, bytesIn := 0, 0, 0
+	if bad := p.fill(r, uint64(start.UnixMicro())); bad > 0 && p.policy.rejectBatch {
+		r.rejected = fmt.Errorf("%d of %d messages are bad and on_message_error is reject_batch", bad, r.produced)
+	}
+	r.observe.prepared(start, p.pipeline.DecodeTime())
+}
+
+// fill adds the messages of the batches and returns how many of them are bad. Those are
+// logged and left out.
+func (p *preparer) fill(r *request, now uint64) (bad int) {
+	filtered, bytesIn := 0, 0
 	var m wire.ProducedMessage
 	for _, b := range r.batches {
 		b.messages.Rewind()
@@ -129,13 +136,10 @@ func (p *preparer) prepare(r *request) {
 			}
 		}
 	}
-	if bad > 0 && p.policy.rejectBatch {
-		r.rejected = fmt.Errorf("%d of %d messages are bad and on_message_error is reject_batch", bad, r.produced)
-	}
 	p.metrics.Errors.Add(bad)
 	p.metrics.Filtered.Add(filtered)
 	p.metrics.BytesIn.Add(bytesIn)
-	r.observe.prepared(start, p.pipeline.DecodeTime())
+	return bad
 }
 
 // sendBatches belong to all sources: one that waits for messages holds none that

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
@@ -110,12 +111,28 @@ func (e exactly) RoundTrip(request *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(request)
 }
 
-// reportTo has the exporters tell their own troubles to a logger, which must not lead
-// back to them. OpenTelemetry has one such place for the process.
+// reportTo has the exporters tell their own troubles, and what they had to drop, to a logger,
+// which must not lead back to them. OpenTelemetry has one such place for the process.
 func reportTo(log *slog.Logger) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		log.Warn("Telemetry was not exported", "error", err)
 	}))
+	otel.SetLogger(logr.FromSlogHandler(sdkWarnings{log.Handler()}))
+}
+
+// sdkWarnings shows what OpenTelemetry's SDK warns of, and nothing less important. The SDK
+// tells it by logr, which has numbers instead of levels.
+type sdkWarnings struct{ slog.Handler }
+
+const sdkWarning = slog.Level(-1)
+
+func (h sdkWarnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= sdkWarning && h.Handler.Enabled(ctx, slog.LevelWarn)
+}
+
+func (h sdkWarnings) Handle(ctx context.Context, record slog.Record) error {
+	record.Level = slog.LevelWarn
+	return h.Handler.Handle(ctx, record)
 }
 
 // shutdown sends what is queued, then ends; both within ctx.

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,25 @@ func TestGivenADeadCollectorThenTheRuntimeGoesOnAndEndsInTime(t *testing.T) {
 		t.Errorf("%d lines written", got)
 	}
 	if !strings.Contains(written(), "WARN iggy_connectors: Telemetry was not exported") {
+		t.Error("the loss is not told")
+	}
+}
+
+// A collector that takes less than there is holds nothing up: records go, and the log says how many.
+func TestExporter_given_a_slow_collector_when_there_is_more_than_it_takes_should_tell_what_is_dropped(t *testing.T) {
+	ready := make(chan struct{})
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-ready
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	defer collector.Close()
+	set, written := start(t, config.LogText, exportTo(config.TransportHTTP, collector.URL, collector.URL))
+	for range 10_000 {
+		set.Logger.Info("line")
+	}
+	close(ready)
+	set.Close()
+	if !regexp.MustCompile(`WARN iggy_connectors: dropped log records dropped=[1-9]`).MatchString(written()) {
 		t.Error("the loss is not told")
 	}
 }

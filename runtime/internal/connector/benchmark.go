@@ -13,11 +13,8 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/telemetry"
 )
 
-// benchmarkTarget is the log target of the events that benchmark = true asks for, one a
-// batch. Scripts of upstream's read them: names, types and order of the fields are fixed.
-const benchmarkTarget = "iggy_connectors::benchmark"
-
-// event is what there is to tell about a batch.
+// event is what benchmark = true has told about a batch. Scripts of upstream's read it: names,
+// types and order of the fields are fixed.
 type event interface {
 	ended() time.Time
 	appendTo([]slog.Attr) []slog.Attr
@@ -51,7 +48,7 @@ func (c *connector) benchmarkLog(enabled bool, instanceID uint32) *eventLog {
 		return nil
 	}
 	c.log.Info(fmt.Sprintf("Benchmark mode enabled for %s connector with ID: %d, key: %s", c.id.Kind, instanceID, c.id.Key))
-	logger := c.env.Logger.With(telemetry.Target, benchmarkTarget,
+	logger := c.env.Logger.With(telemetry.Target, telemetry.BenchmarkTarget,
 		telemetry.ConnectorType, string(c.id.Kind), telemetry.ConnectorKey, c.id.Key)
 	l := &eventLog{
 		handler: logger.Handler(), events: make(chan event, maxEvents),

@@ -26,7 +26,11 @@ type Line struct {
 	ConnectorType string
 }
 
-// Recent remembers the last lines of the log.
+// BenchmarkTarget is the target of the events that benchmark = true asks for, one a batch.
+const BenchmarkTarget = DefaultTarget + "::benchmark"
+
+// Recent remembers the last lines of the log but for benchmark events: those of a busy
+// connector would leave no other line in it.
 type Recent struct {
 	mu    sync.Mutex
 	lines [recentLines]remembered
@@ -43,7 +47,9 @@ func (r *Recent) write(_ context.Context, entries []entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range entries {
-		r.remember(&entries[i])
+		if entries[i].target != BenchmarkTarget {
+			r.remember(&entries[i])
+		}
 	}
 }
 

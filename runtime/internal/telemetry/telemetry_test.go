@@ -257,6 +257,7 @@ func TestGivenManyLinesThenTheLastAreRemembered(t *testing.T) {
 	sink := set.Logger.With(ConnectorKey, "a", ConnectorType, "sink")
 	sink.Warn("last\nline", "secret", config.Secret("hunter2"))
 	sink.Debug("hidden")
+	sink.With(Target, BenchmarkTarget).Info("benchmark")
 	sink.Error(strings.Repeat("é", recentLength))
 
 	all := set.Recent.Lines(func(*Line) bool { return true })

@@ -146,8 +146,8 @@ static void lines_arrive_in_order_as_the_file_grows(void) {
 
 static void file_may_appear_later(void) {
     struct fixture f = started("");
-    expect_nothing();
     CHECK(host_logged("waiting for"));
+    expect_nothing();
     host_write_file(f.path, "here\n");
     expect_lines(&f, "here\n");
     end(&f);
@@ -530,9 +530,9 @@ static void unreadable_file_is_waited_for(void) {
     none.rlim_cur = 3;
     CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &none), 0);
     open_fixture(&f);
+    CHECK(host_logged("trying again"));
     expect_nothing();
     CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    CHECK(host_logged("trying again"));
     expect_lines(&f, "b\n");
     expect_nothing();
     end(&f);

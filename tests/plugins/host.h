@@ -23,7 +23,7 @@ iggy_sink_api host_load_sink(const char *path);
 void host_log(uint8_t level, const uint8_t *target, size_t target_len, const uint8_t *message,
               size_t message_len);
 
-/* True when a record since the last call of it contained the text. */
+/* Waits until a record since the last call of it contains the text; false when none came. */
 bool host_logged(const char *text);
 
 int32_t host_open_source(const iggy_source_api *api, uint32_t id, const char *config);
@@ -51,7 +51,7 @@ int32_t host_send_v2(uint32_t id, uint64_t batch_id, const uint8_t *messages, si
 /* What host_send_v2 does besides keeping the batch. It is called before it returns. */
 extern int32_t (*host_on_send)(uint32_t id, uint64_t batch_id);
 
-/* Waits up to a minute for the next batch; NULL when none came. */
+/* Waits for the next batch; NULL when none came for minutes. */
 struct host_batch *host_next_batch(void);
 
 /* NULL unless a batch comes within so many milliseconds. */

@@ -259,35 +259,37 @@ static void close_does_not_wait_for_a_result(void) {
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static bool inside;
+static bool inside, closing;
 
-static void set_inside(bool value) {
+static void set(bool *flag, bool value) {
     pthread_mutex_lock(&mutex);
-    inside = value;
+    *flag = value;
     pthread_mutex_unlock(&mutex);
 }
 
-static bool is_inside(void) {
+static bool is(const bool *flag) {
     pthread_mutex_lock(&mutex);
-    bool value = inside;
+    bool value = *flag;
     pthread_mutex_unlock(&mutex);
     return value;
 }
 
-static int32_t stay_a_while(uint32_t id, uint64_t batch_id) {
+static int32_t stay_beyond_the_close(uint32_t id, uint64_t batch_id) {
     (void)id, (void)batch_id;
-    set_inside(true);
+    set(&inside, true);
+    while (!is(&closing)) sleep_us(1000);
     sleep_us(200000);
-    set_inside(false);
+    set(&inside, false);
     return IGGY_OK;
 }
 
 static void close_waits_for_a_running_send(void) {
-    host_on_send = stay_a_while;
+    host_on_send = stay_beyond_the_close;
     uint32_t id = started();
-    while (!is_inside()) sleep_us(1000);
+    while (!is(&inside)) sleep_us(1000);
+    set(&closing, true);
     CHECK_EQUAL(api.close(id), IGGY_OK);
-    CHECK(!is_inside());
+    CHECK(!is(&inside));
     expect(1);
     CHECK(!host_next_batch_within(50));
     host_on_send = NULL;

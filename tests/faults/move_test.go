@@ -13,7 +13,7 @@ import (
 
 // handOver is how long a joiner may wait for a partition. It takes two rounds of polls,
 // that is milliseconds; a server that finds offsets uncommitted waits for 30 s.
-const handOver = 10 * time.Second
+const handOver = 20 * time.Second
 
 // Partitions move in the middle of batches, because messages come all the time. The
 // member that leaves is asked to one time and killed the next.

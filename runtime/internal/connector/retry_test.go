@@ -156,7 +156,7 @@ func TestAfterConsuming_given_retry_in_progress_when_stopped_should_end_at_once_
 	w.waitError(id, "waits for another try")
 	begin := time.Now()
 	w.stop()
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > patience {
 		t.Errorf("the stop took %v", took)
 	}
 	if _, ok := w.stored(0); ok {

@@ -79,7 +79,7 @@ func (f *forwarder) run(ctx context.Context) {
 		turns.Go(func() {
 			for f.prepareNext(ctx, r) {
 				f.forward(ctx, r)
-				f.preparer.release(r)
+				r.release()
 				f.sending.Unlock()
 			}
 		})
@@ -96,8 +96,19 @@ func (f *forwarder) prepareNext(ctx context.Context, r *request) bool {
 		return false
 	}
 	f.preparer.prepare(r)
+	if f.handshake == nil {
+		f.recycle(r)
+	}
 	f.sending.Lock()
 	return true
+}
+
+// recycle gives the memory of the batches back. With generation 2 they are kept until
+// they have an outcome, because the plugin may hand the same over again.
+func (f *forwarder) recycle(r *request) {
+	for _, b := range r.batches {
+		f.queue.recycle(b)
+	}
 }
 
 // forward gives a request its outcome. A stop that runs out of time leaves it without
@@ -187,15 +198,14 @@ func (f *forwarder) refused(r *request, i int, refusal *iggy.Refused) {
 // saveState saves the newest state of a request. Generation 1 goes on when that fails:
 // its plugin cannot be told. It waits for a disk that fails once, not for each request.
 func (f *forwarder) saveState(ctx context.Context, r *request) error {
-	b := r.withState()
-	if b == nil || f.frozen != nil { // delivery rule 1: an earlier batch has no outcome
+	if r.saveBy.IsZero() || f.frozen != nil { // delivery rule 1: an earlier batch has no outcome
 		return nil
 	}
-	start, deadline := time.Now(), b.received.Add(saveDeadline)
+	start, deadline := time.Now(), r.saveBy
 	if f.unsaved {
 		deadline = start
 	}
-	err := f.saver.save(ctx, b.messages.State, deadline)
+	err := f.saver.save(ctx, r.state, deadline)
 	r.observe.saved(start, err)
 	if f.handshake == nil {
 		f.unsaved = err != nil
@@ -211,6 +221,7 @@ func (f *forwarder) settle(r *request, outcome error) {
 	if f.handshake != nil {
 		start := time.Now()
 		f.handshake.settle(f.queue, r.batches[0], outcome)
+		f.recycle(r)
 		r.observe.told(start)
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/iggy-connect-go/abi/wire"
 	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
 )
@@ -175,13 +174,9 @@ func TestForward_given_state_that_cannot_be_saved_when_the_deadline_has_passed_s
 	f, _, _, _ := newLine(t, 1)
 	file := &failingFile{}
 	f.saver.file = file
-	state, err := wire.DecodeProducedMessages(batchOf(0, "state"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	save := func(ctx context.Context, received time.Time) {
 		t.Helper()
-		if err := f.saveState(ctx, &request{batches: []*batch{{messages: state, received: received}}}); err != nil {
+		if err := f.saveState(ctx, &request{state: []byte("state"), saveBy: received.Add(saveDeadline)}); err != nil {
 			t.Errorf("the save answers %v: the source would end", err)
 		}
 	}

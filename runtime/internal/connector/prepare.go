@@ -26,6 +26,8 @@ import (
 type request struct {
 	batches  []*batch
 	produced int               // messages in the batches
+	state    []byte            // the newest that came with them
+	saveBy   time.Time         // the latest moment to save it; zero without a state
 	out      []*iggy.SendBatch // what each target gets
 	rejected error             // why nothing of it is to be sent (decision B3)
 	letters  *letters          // nil without a dead letter topic
@@ -47,14 +49,15 @@ func newRequests(generation plugin.Generation, observe sourceObserver, dead *dea
 	return requests
 }
 
-// withState is the newest of the batches that came with a state, or nil.
-func (r *request) withState() *batch {
+// keepState copies the newest state of the batches, which may go before it is saved.
+func (r *request) keepState() {
+	r.saveBy = time.Time{}
 	for _, b := range slices.Backward(r.batches) {
 		if b.messages.HasState {
-			return b
+			r.state, r.saveBy = append(r.state[:0], b.messages.State...), b.received.Add(saveDeadline)
+			return
 		}
 	}
-	return nil
 }
 
 // preparer makes requests of the batches in the queue.
@@ -111,6 +114,7 @@ func (p *preparer) prepare(r *request) {
 	if bad := p.fill(r, uint64(start.UnixMicro())); bad > 0 && p.policy.rejectBatch {
 		r.rejected = fmt.Errorf("%d of %d messages are bad and on_message_error is reject_batch", bad, r.produced)
 	}
+	r.keepState()
 	r.observe.prepared(start, p.pipeline.DecodeTime())
 }
 
@@ -149,9 +153,14 @@ var sendBatches = sync.Pool{New: func() any { return new(iggy.SendBatch) }}
 // reset empties a request for other messages.
 func (p *preparer) reset(r *request) {
 	r.rejected, r.out = nil, r.out[:0]
+	bytes := 0
+	for _, b := range r.batches {
+		bytes += len(b.blob)
+	}
 	for range p.targets {
 		out := sendBatches.Get().(*iggy.SendBatch)
 		out.Reset()
+		out.Grow(r.produced, bytes)
 		r.out = append(r.out, out)
 	}
 	if r.letters != nil {
@@ -160,10 +169,7 @@ func (p *preparer) reset(r *request) {
 }
 
 // release gives the buffers of a request back.
-func (p *preparer) release(r *request) {
-	for _, b := range r.batches {
-		p.queue.recycle(b)
-	}
+func (r *request) release() {
 	for _, out := range r.out {
 		sendBatches.Put(out)
 	}

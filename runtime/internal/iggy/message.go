@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
 )
@@ -45,6 +46,13 @@ func (b *SendBatch) Reset() {
 	b.messages, b.ends = b.messages[:0], b.ends[:0]
 	b.keys, b.keyEnds = b.keys[:0], b.keyEnds[:0]
 	b.plan.reset()
+}
+
+// Grow makes room for so many messages, with so many bytes of payloads and headers.
+func (b *SendBatch) Grow(messages, bytes int) {
+	b.messages = slices.Grow(b.messages, messages*messageHeaderSize+bytes)
+	b.ends = slices.Grow(b.ends, messages)
+	b.keyEnds = slices.Grow(b.keyEnds, messages)
 }
 
 // Len is the number of messages, Size their bytes on the wire.

@@ -74,10 +74,12 @@ func TestPostgresSink_given_postgres_is_restarted_in_the_middle_when_messages_co
 	r.Start()
 	const all, step = 4000, 200
 	for from := 0; from < all; from += step {
-		s.Produce(t, "t", harness.Numbered(from, from+step))
 		if from == all/4 {
 			harness.Eventually(t, "some rows", func() bool { return pg.countIfThere("rows") > 0 })
 			pg.stop()
+		}
+		s.Produce(t, "t", harness.Numbered(from, from+step))
+		if from == all/4 {
 			r.Printed(t, `PostgreSQL: `)
 		}
 		if from == all/2 {

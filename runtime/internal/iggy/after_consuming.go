@@ -49,6 +49,7 @@ type share struct {
 	revoked   bool   // fetch no more of it
 	unclear   bool   // named by an answer that may mean nothing
 	placed    bool   // next is where to fetch
+	stored    bool   // the server has an offset
 	oldest    bool   // instead of next: there is no offset to begin with
 	next      uint64
 	out       *Batch // with the caller, until Commit or GiveUp
@@ -215,6 +216,7 @@ func (m *afterConsuming) place(ctx context.Context, s *share) error {
 		}
 	}
 	s.oldest = s.next == 0
+	s.stored = !s.oldest
 	s.placed = true
 	return nil
 }
@@ -356,7 +358,7 @@ func (m *afterConsuming) accept(ctx context.Context, s *share, b *Batch) error {
 		if void, err := m.void(ctx, b, p, s.next-1); err != nil {
 			return err
 		} else if void {
-			s.next, s.oldest = 0, true
+			s.next, s.oldest, s.stored = 0, true, false
 		}
 	}
 	if b.count == 0 {
@@ -366,6 +368,7 @@ func (m *afterConsuming) accept(ctx context.Context, s *share, b *Batch) error {
 	if p.overtaken(b) {
 		m.warnReset(b, p.done)
 		p.reset()
+		s.stored = false
 	}
 	if p.valid {
 		if b.dropThrough(p.done); b.count == 0 {
@@ -419,10 +422,24 @@ func (m *afterConsuming) free(b *Batch) *share {
 	return s
 }
 
+// store stores an offset. A purge takes along what was stored before; since fetches name their offset, nothing else
+// tells of one after which the partition has grown past it again.
 func (m *afterConsuming) store(partition uint32, offset uint64) {
+	s := m.shares[partition]
+	if !s.stored {
+		var store *call
+		m.frames, store = m.appendStore(m.frames[:0], partition, offset)
+		m.conn.send(m.frames, store)
+		s.stored = true
+		return
+	}
+	before := newCall(cmdGetOffset)
+	m.frames = m.appendOffsetFrame(m.frames[:0], cmdGetOffset, partition)
+	endFrame(m.frames, 0, 0)
 	var store *call
-	m.frames, store = m.appendStore(m.frames[:0], partition, offset)
-	m.conn.send(m.frames, store)
+	m.frames, store = m.appendStore(m.frames, partition, offset)
+	m.stores[len(m.stores)-1].before = before
+	m.conn.send(m.frames, before, store)
 }
 
 func (m *afterConsuming) revoked(b *Batch) bool {

@@ -92,6 +92,7 @@ type mode interface {
 // storing is an offset store whose answer is still to come.
 type storing struct {
 	call      *call
+	before    *call // asks what was stored before, or nil
 	partition uint32
 }
 
@@ -177,6 +178,9 @@ func (c *Consumer) detach() {
 	c.mode.detach()
 	for _, s := range c.stores {
 		c.conn.abandon(s.call)
+		if s.before != nil {
+			c.conn.abandon(s.before)
+		}
 	}
 	c.stores = c.stores[:0]
 }
@@ -281,7 +285,9 @@ func (c *Consumer) takeStores() (failed error) {
 			rest = append(rest, s)
 			continue
 		}
-		_, err := s.call.result()
+		gone, err := wasNothing(s.before)
+		failed = errors.Join(failed, err)
+		_, err = s.call.result()
 		switch statusOf(err) {
 		case statusNotResolved, statusInvalidOffset:
 			// The partition has moved to another member, or was purged. What we know of it is void.
@@ -289,10 +295,40 @@ func (c *Consumer) takeStores() (failed error) {
 			c.mode.lost(s.partition)
 		default:
 			failed = errors.Join(failed, err)
+			if gone {
+				c.beginAnew(s.partition)
+			}
 		}
 	}
 	c.stores = rest
 	return failed
+}
+
+// wasNothing tells whether nothing was stored before a store, where that was asked.
+func wasNothing(before *call) (bool, error) {
+	if before == nil {
+		return false, nil
+	}
+	body, err := before.result()
+	if err != nil {
+		return false, err
+	}
+	stored, err := decode(body, decodeOffset)
+	return err == nil && stored == nil, err
+}
+
+// beginAnew reads a partition from its beginning whose stored offset has gone, as a purge takes it along. What was
+// stored since lies in front of messages that nobody has read.
+func (c *Consumer) beginAnew(partition uint32) {
+	c.session.log.Warn("the offset of the group has gone, as after a purge: reading the partition from its beginning",
+		"stream", c.opts.Stream, "topic", c.opts.Topic, "group", c.opts.Group, "partition", partition)
+	deletion := newCall(cmdDeleteOffset)
+	c.frames = c.appendOffsetFrame(c.frames[:0], cmdDeleteOffset, partition)
+	endFrame(c.frames, 0, 0)
+	c.conn.send(c.frames, deletion)
+	c.conn.abandon(deletion) // it comes before whatever is sent next
+	c.position(partition).reset()
+	c.mode.lost(partition)
 }
 
 // handle does what the error of a poll calls for. It returns an error that the caller should hear of.

@@ -259,9 +259,14 @@ func (c *Consumer) appendPollFrame(dst []byte, partition int64, strategy iggcon.
 
 func (c *Consumer) appendStoreFrame(dst []byte, partition uint32, offset uint64) []byte {
 	start := len(dst)
-	dst = append(beginFrame(dst, cmdStoreOffset), c.target...)
-	dst = appendPartition(dst, int64(partition))
+	dst = c.appendOffsetFrame(dst, cmdStoreOffset, partition)
 	dst = binary.LittleEndian.AppendUint64(dst, offset)
 	endFrame(dst, start, 0)
 	return dst
+}
+
+// appendOffsetFrame begins the frame of a command about the group's offset in a partition.
+func (c *Consumer) appendOffsetFrame(dst []byte, cmd command, partition uint32) []byte {
+	dst = append(beginFrame(dst, cmd), c.target...)
+	return appendPartition(dst, int64(partition))
 }

@@ -330,6 +330,25 @@ func TestServerPurgeAndCreationAnew(t *testing.T) {
 	})
 }
 
+func TestServerPurgeThatIsFilledPastThePosition(t *testing.T) {
+	onServersInBothModes(t, func(t *testing.T, s server, mode CommitMode) {
+		s.topic(t, 2)
+		s.send(t, 1, 0, 100)
+		c := s.consumer(t, ConsumerOptions{CommitMode: mode})
+		consume(t, c, 100)
+		wantNothing(t, c)
+		s.flush(t, 1)
+		want(t, s.admin.PurgeTopic(testContext(t), s.stream, "t"), nil)
+		s.send(t, 1, 1000, 1120)
+		again := 0
+		if mode == AfterConsuming {
+			again = 20
+		}
+		wantPayloads(t, consume(t, c, again+120)[1][again:], expected(1000, 1120))
+		wantNothing(t, c)
+	})
+}
+
 func TestServerGroupSharesAndHandsOver(t *testing.T) {
 	onServersInBothModes(t, func(t *testing.T, s server, mode CommitMode) {
 		// Given one member that has read everything of four partitions,

@@ -48,7 +48,8 @@ func newPostgres(t *testing.T) *postgres {
 		_ = os.RemoveAll(dir)
 	})
 	p.becomeSomebody()
-	p.must(p.command("initdb", "--pgdata", dir+"/data", "--auth", "trust", "--username", "test", "--no-sync"))
+	p.must(p.command("initdb", "--pgdata", dir+"/data", "--auth", "trust", "--username", "test",
+		"--encoding", "UTF8", "--locale", "C", "--no-sync"))
 	p.start()
 	t.Cleanup(p.stop)
 	return p

@@ -17,6 +17,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/connector"
 	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
+	"github.com/apache/iggy-connect-go/runtime/internal/iggy"
 	"github.com/apache/iggy-connect-go/runtime/internal/transform"
 )
 
@@ -33,7 +34,7 @@ func (c *Control) DeadLetters(ctx context.Context, id config.ID, filter deadlett
 		}
 	})
 	list.Total, list.Others, list.Foreign = counts.Chosen, counts.Others, counts.Foreign
-	return list, err
+	return list, unanswered(err)
 }
 
 // DeadLetter returns one letter with the message itself, whichever connector wrote it.
@@ -47,7 +48,7 @@ func (c *Control) DeadLetter(ctx context.Context, id config.ID, place deadletter
 		found = shownContent(l)
 	})
 	if err != nil {
-		return api.DeadLetterContent{}, err
+		return api.DeadLetterContent{}, unanswered(err)
 	}
 	if found == nil {
 		return api.DeadLetterContent{}, coded(api.CodeLetterNotFound, fmt.Errorf("there is no dead letter %s, or it is done", place))
@@ -120,6 +121,16 @@ func (c *Control) reach(ctx context.Context) error {
 		return coded(api.CodeIggyUnreachable, fmt.Errorf("cannot reach Iggy at %s: %w", c.IggyConfig.Address, c.Iggy.Err()))
 	}
 	return ctx.Err()
+}
+
+// unanswered is the error of a request that broke with its connection, after Iggy could be
+// reached. What Iggy refused keeps its reason.
+func unanswered(err error) error {
+	status, known := (*iggy.StatusError)(nil), (*codedError)(nil)
+	if err == nil || errors.As(err, &status) || errors.As(err, &known) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return coded(api.CodeIggyUnreachable, err)
 }
 
 func shownLetter(l *deadletter.Letter) api.DeadLetter {

@@ -49,7 +49,7 @@ func (c *Control) Offsets(ctx context.Context, key string) ([]api.Offset, error)
 	for _, s := range subscriptions {
 		topic, err := c.Iggy.Topic(ctx, s.stream, s.topic)
 		if err != nil {
-			return nil, err
+			return nil, unanswered(err)
 		}
 		if topic == nil {
 			continue
@@ -57,7 +57,7 @@ func (c *Control) Offsets(ctx context.Context, key string) ([]api.Offset, error)
 		for _, partition := range topic.Partitions {
 			stored, err := c.Iggy.Offset(ctx, s.of(partition.Id))
 			if err != nil {
-				return nil, err
+				return nil, unanswered(err)
 			}
 			one := api.Offset{Stream: s.stream, Topic: s.topic, ConsumerGroup: s.group, Partition: partition.Id}
 			if partition.MessagesCount > 0 {
@@ -111,7 +111,7 @@ func (c *Control) SetOffsets(ctx context.Context, key string, offsets []api.NewO
 			return coded(api.CodeInvalidConfiguration, fmt.Errorf("Sink %s does not read topic %s of stream %s", key, o.Topic, o.Stream))
 		}
 		if err := setOffset(ctx, client, s, o); err != nil {
-			return err
+			return unanswered(err)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ test-isolation: build plugins
 
 # What measures time, with nothing beside it.
 test-timing: build plugins
-	TIMING=1 go test -count=1 -timeout 30m -p 1 -run 'Busy|Throughput|Timing' ./tests/e2e ./runtime/internal/plugin ./runtime/internal/connector
+	TIMING=1 go test -count=1 -timeout 30m -p 1 -run 'Busy|Throughput|Timing$(if $(NIGHTLY),|Cost)' ./tests/e2e ./runtime/internal/plugin ./runtime/internal/connector
 
 # Everything breaks, for so long; the runtime watches itself for data races and can be
 # told to die between two steps of a delivery.

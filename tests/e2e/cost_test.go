@@ -7,11 +7,13 @@ package e2e
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,8 +22,9 @@ import (
 
 // What the runtime tells of itself may cost a twentieth of the throughput of a sink: metrics,
 // an event for each batch, and logs and traces exported, against none of it. The bench lets
-// both take turns, with a second series of the first, whose distance from it is noise. Two
-// million messages are enough for events to be exported while they move.
+// both take turns, with a second series of the first: by how much two runs differ is noise,
+// of which a median of so many has a fraction left. Two million messages are enough for events
+// to be exported while they move.
 func TestCost_given_all_that_is_told_when_a_sink_is_busy_should_lose_less_than_5_percent(t *testing.T) {
 	if os.Getenv("TIMING") == "" {
 		t.Skip("it measures time: TIMING=1 runs it, with nothing beside it")
@@ -42,7 +45,7 @@ func TestCost_given_all_that_is_told_when_a_sink_is_busy_should_lose_less_than_5
 	for range attempts {
 		loss, noise, effort := costOf(t, everything)
 		t.Logf("all of it costs %.1f %% of the throughput and %.1f %% more CPU; the same twice differs by %.1f %%", loss*100, effort*100, noise*100)
-		if noise < limit && loss < limit {
+		if loss+noise/math.Sqrt(costRounds) < limit {
 			return
 		}
 		costly = costly && effort > 2*limit
@@ -53,13 +56,15 @@ func TestCost_given_all_that_is_told_when_a_sink_is_busy_should_lose_less_than_5
 	t.Errorf("it costs more than %.0f %%", limit*100)
 }
 
+const costRounds = 25
+
 // costOf measures by how much another command moves fewer messages to a sink than the bare
 // one, and with how much more CPU.
 func costOf(t *testing.T, command string) (loss, noise, effort float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bench.json")
 	bench := exec.Command("go", "run", "./bench", "--table", "growth", "--only", "^sink, json$", "--messages", "2000000",
-		"--rounds", "9", "--peer", command, "--json", file, "--markdown", "")
+		"--rounds", strconv.Itoa(costRounds), "--peer", command, "--json", file, "--markdown", "")
 	bench.Dir = "../.."
 	if output, err := bench.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)

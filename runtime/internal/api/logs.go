@@ -5,7 +5,6 @@
 package api
 
 import (
-	"cmp"
 	"net/http"
 	"strconv"
 
@@ -69,9 +68,12 @@ func (s *Server) logs(c echo.Context) error {
 	if wanted := config.Kind(kind); c.QueryParams().Has("connector_type") && wanted != config.KindSource && wanted != config.KindSink {
 		return invalidQuery("connector_type: expected source or sink")
 	}
-	limit, err := strconv.ParseUint(cmp.Or(c.QueryParam("limit"), strconv.Itoa(defaultLines)), 10, 32)
-	if err != nil {
-		return invalidQuery("limit: expected an unsigned 32-bit number")
+	limit := uint64(defaultLines)
+	if query := c.QueryParams(); query.Has("limit") {
+		var err error
+		if limit, err = strconv.ParseUint(query.Get("limit"), 10, 32); err != nil {
+			return invalidQuery("limit: expected an unsigned 32-bit number")
+		}
 	}
 	lines := s.recent.Lines(func(l *telemetry.Line) bool {
 		return (kind == "" || kind == l.ConnectorType) && (key == "" || key == l.ConnectorKey)

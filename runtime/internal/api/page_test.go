@@ -135,5 +135,7 @@ func TestGivenLinesOfTheLogWhenAskedThenTheLastAreShownWithoutPasswords(t *testi
 	}
 	s.get("/logs?connector_type=").expectError(t, 400, "invalid_query", "Failed to deserialize query string: connector_type: expected source or sink")
 	s.get("/logs?connector_type=none").expectError(t, 400, "invalid_query", "Failed to deserialize query string: connector_type: expected source or sink")
-	s.get("/logs?limit=x").expectError(t, 400, "invalid_query", "Failed to deserialize query string: limit: expected an unsigned 32-bit number")
+	for _, limit := range []string{"x", "", "-1"} {
+		s.get("/logs?limit="+limit).expectError(t, 400, "invalid_query", "Failed to deserialize query string: limit: expected an unsigned 32-bit number")
+	}
 }

@@ -426,20 +426,21 @@ func (m *afterConsuming) free(b *Batch) *share {
 // tells of one after which the partition has grown past it again.
 func (m *afterConsuming) store(partition uint32, offset uint64) {
 	s := m.shares[partition]
-	if !s.stored {
-		var store *call
-		m.frames, store = m.appendStore(m.frames[:0], partition, offset)
-		m.conn.send(m.frames, store)
-		s.stored = true
-		return
+	var before, store *call
+	m.frames = m.frames[:0]
+	if s.stored {
+		before = newCall(cmdGetOffset)
+		m.frames = m.appendOffsetFrame(m.frames, cmdGetOffset, partition)
+		endFrame(m.frames, 0, 0)
 	}
-	before := newCall(cmdGetOffset)
-	m.frames = m.appendOffsetFrame(m.frames[:0], cmdGetOffset, partition)
-	endFrame(m.frames, 0, 0)
-	var store *call
 	m.frames, store = m.appendStore(m.frames, partition, offset)
 	m.stores[len(m.stores)-1].before = before
-	m.conn.send(m.frames, before, store)
+	s.stored = true
+	if before == nil {
+		m.conn.send(m.frames, store)
+	} else {
+		m.conn.send(m.frames, before, store)
+	}
 }
 
 func (m *afterConsuming) revoked(b *Batch) bool {

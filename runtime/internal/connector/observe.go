@@ -50,11 +50,7 @@ func (o *sinkObserver) begin(polled *iggy.Batch) {
 }
 
 // link is called with the headers of every message.
-func (o *sinkObserver) link(headers []wire.Header) {
-	if o.spans != nil && len(headers) > 0 {
-		o.spans.link(headers)
-	}
-}
+func (o *sinkObserver) link(headers []wire.Header) { o.spans.link(headers) }
 
 // prepared is called when the batch is ready for the plugin.
 func (o *sinkObserver) prepared(decode time.Duration) {
@@ -134,11 +130,7 @@ func (o *sourceObserver) begin(produced int) {
 }
 
 // link is called with the headers of every message.
-func (o *sourceObserver) link(headers []wire.Header) {
-	if o.spans != nil && len(headers) > 0 {
-		o.spans.link(headers)
-	}
-}
+func (o *sourceObserver) link(headers []wire.Header) { o.spans.link(headers) }
 
 // prepared is called when the request is built.
 func (o *sourceObserver) prepared(start time.Time, decode time.Duration) {

@@ -83,6 +83,12 @@ func (s *spans) part(name string, start, end time.Time) {
 // link notes the trace that a message belongs to by its W3C trace context. The header
 // itself travels on with the message.
 func (s *spans) link(headers []wire.Header) {
+	if s != nil && len(headers) > 0 { // as short as this it costs no call for most messages
+		s.linkTraced(headers)
+	}
+}
+
+func (s *spans) linkTraced(headers []wire.Header) {
 	if len(s.origin) == maxLinks || !headerCarrier(headers).has("traceparent") {
 		return
 	}

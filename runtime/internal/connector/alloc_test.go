@@ -65,7 +65,7 @@ func (w *world) hotSink(schema string, payload []byte, messages int) (moved func
 	for range messages / len(batch) {
 		w.store.Append("s", "t", 0, batch...)
 	}
-	w.hot("sink", "count_sink", schema+"\ntopics = [\"t\"]\npoll_interval = \"1us\"", "")
+	w.hot("sink", "count_sink", schema+"\ntopics = [\"t\"]", "")
 	return func() uint64 { return w.metrics.Sink("hot").Processed.Get() }
 }
 

@@ -116,7 +116,7 @@ func (m *afterConsuming) next(ctx context.Context) (*Batch, error) {
 		}
 		last = m.onItsWay()
 	}
-	if err := last.ready(ctx); err != nil {
+	if err := m.conn.ready(ctx, last); err != nil {
 		return nil, err
 	}
 	if err := m.take(ctx); err != nil {

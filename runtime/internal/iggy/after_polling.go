@@ -56,7 +56,7 @@ func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
 		m.frames = m.appendPoll(m.frames[:0])
 		m.conn.send(m.frames, m.poll)
 	}
-	if err := m.poll.ready(ctx); err != nil {
+	if err := m.conn.ready(ctx, m.poll); err != nil {
 		return nil, err
 	}
 	body, err := m.poll.result()

@@ -43,6 +43,8 @@ type Config struct {
 	Logger      *slog.Logger
 	// OnReconnect hears of each connection that takes the place of one that was lost. It must not block.
 	OnReconnect func()
+
+	unattended bool // see conn
 }
 
 // TLS says how the server's certificate is verified. There is no way to turn verification off.

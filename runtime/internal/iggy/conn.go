@@ -22,8 +22,13 @@ import (
 // readBufferSize is what one read takes at least. Bodies above it are read straight into their buffer.
 const readBufferSize = 16 << 10
 
-// conn is one connection. Requests are answered in the order in which they were written; a reader goroutine hands each
-// answer to the oldest waiting call. Several goroutines may use a conn.
+// conn is one connection. Requests are answered in the order in which they were written; whoever reads hands each answer
+// to the oldest waiting call. Several goroutines may use a conn.
+//
+// An attended connection has a goroutine that reads, so that its end is noticed at once, also when nobody waits for an
+// answer. On any other, those read that wait: an answer stays in the kernel until somebody has time for it, and is then
+// read on the processor that works on it. What happens to such a connection is noticed by the next call, a ping at the
+// latest.
 //
 // The first error of any kind ends it: the socket is closed and every waiting call is answered with the error.
 type conn struct {
@@ -41,21 +46,30 @@ type conn struct {
 	err     error
 	done    chan struct{} // closed with err set
 
-	reader chan struct{} // closed when the reader goroutine has ended
+	attended bool
+	ended    chan struct{} // closed when the goroutine of an attended connection has ended
+	reading  chan struct{} // holds a token while nobody reads
+	in       *bufio.Reader // of the one who reads
+	arriving arrival       // what was read of the present answer, if anything
 
 	raw syscall.RawConn // of the socket; nil where it is none
 }
 
 // newConn takes over a connected socket; transport is the same socket or the TLS connection over it.
-func newConn(address string, socket, transport net.Conn, timeout time.Duration) *conn {
+func newConn(address string, socket, transport net.Conn, timeout time.Duration, attended bool) *conn {
 	c := &conn{
 		address: address, socket: socket, transport: transport, timeout: timeout,
-		done: make(chan struct{}), reader: make(chan struct{}),
+		done: make(chan struct{}), attended: attended, ended: make(chan struct{}), reading: make(chan struct{}, 1),
+		in: bufio.NewReaderSize(transport, readBufferSize),
 	}
 	if s, ok := socket.(syscall.Conn); ok {
 		c.raw, _ = s.SyscallConn()
 	}
-	go c.read()
+	if attended {
+		go c.read()
+	} else {
+		c.reading <- struct{}{}
+	}
 	return c
 }
 
@@ -126,7 +140,7 @@ func (c *conn) enqueue(calls []*call) bool {
 		}
 		return false
 	}
-	if len(c.waiting) == 0 {
+	if c.attended && len(c.waiting) == 0 {
 		c.socket.SetReadDeadline(deadline)
 	}
 	for _, k := range calls {
@@ -150,7 +164,7 @@ func (c *conn) answer(k *call, status uint32, body *buffer, err error) {
 // wait returns the body of the answer, which the caller releases, or why there is none. A call given up because of ctx
 // leaves the connection in order: its answer is discarded when it comes.
 func (c *conn) wait(ctx context.Context, k *call) (*buffer, error) {
-	if err := k.ready(ctx); err != nil {
+	if err := c.ready(ctx, k); err != nil {
 		c.abandon(k)
 		return nil, err
 	}
@@ -158,17 +172,19 @@ func (c *conn) wait(ctx context.Context, k *call) (*buffer, error) {
 }
 
 // ready returns when the call is answered, or with the error of ctx; the call then goes on.
-func (k *call) ready(ctx context.Context) error {
-	if k.isAnswered() {
-		return nil
+func (c *conn) ready(ctx context.Context, k *call) error {
+	for !k.isAnswered() {
+		select {
+		case token := <-k.answered:
+			k.answered <- token
+		case token := <-c.reading:
+			c.readUntil(ctx, k)
+			c.reading <- token
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	select {
-	case token := <-k.answered:
-		k.answered <- token
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return nil
 }
 
 // isAnswered tells whether result would return at once.
@@ -225,10 +241,12 @@ func (c *conn) fail(reason error) {
 	close(c.done)
 }
 
-// close ends the connection and returns when its goroutine has ended.
+// close ends the connection and returns when its goroutine, if any, has ended.
 func (c *conn) close() {
 	c.fail(ErrClosed)
-	<-c.reader
+	if c.attended {
+		<-c.ended
+	}
 }
 
 // alive tells whether the connection can still be used.
@@ -248,20 +266,76 @@ func (c *conn) reason() error {
 	return c.err
 }
 
+// read is the goroutine of an attended connection.
 func (c *conn) read() {
-	defer close(c.reader)
-	r := bufio.NewReaderSize(c.transport, readBufferSize)
+	defer close(c.ended)
 	for {
-		if err := c.readAnswer(r); err != nil {
+		if err := c.readAnswer(); err != nil {
 			c.fail(c.explain(err))
 			return
 		}
 	}
 }
 
-// readAnswer reads one answer and gives it to the oldest call.
-func (c *conn) readAnswer(r *bufio.Reader) error {
-	header, err := r.Peek(responseHeaderSize)
+// glance is how long the end of a context may go unnoticed by one who reads.
+const glance = 100 * time.Millisecond
+
+// readUntil reads until the call is answered or ctx ends.
+func (c *conn) readUntil(ctx context.Context, k *call) {
+	for !k.isAnswered() && ctx.Err() == nil {
+		c.socket.SetReadDeadline(time.Now().Add(glance))
+		var err error
+		for err == nil && !k.isAnswered() {
+			err = c.readAnswer()
+		}
+		if err != nil && !(isTimeout(err) && c.inTime()) {
+			c.fail(c.explain(err))
+		}
+	}
+}
+
+// inTime tells whether the oldest call can still wait. One whose caller came late was looked for in vain first.
+func (c *conn) inTime() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting) == 0 || time.Now().Before(c.waiting[0].deadline)
+}
+
+// arrival is an answer that was read so far.
+type arrival struct {
+	status uint32
+	body   *buffer // nil before its header was read, and when there is none
+	filled int
+}
+
+// readAnswer reads one answer and gives it to the oldest call. After a timeout it goes on where it was.
+func (c *conn) readAnswer() error {
+	a := &c.arriving
+	if a.body == nil {
+		if err := c.readHeader(a); err != nil {
+			return err
+		}
+	}
+	if a.body != nil {
+		n, err := io.ReadFull(c.in, a.body.bytes[a.filled:])
+		if a.filled += n; err != nil {
+			return err
+		}
+	}
+	status, body := a.status, a.body
+	*a = arrival{}
+	cmd := c.pop(status, body)
+	if c.raw != nil && c.expected() {
+		c.raw.Control(acknowledge)
+	}
+	if endsConnection(status) && !tolerated(cmd, status) {
+		return &StatusError{Op: cmd.String(), Code: status}
+	}
+	return nil
+}
+
+func (c *conn) readHeader(a *arrival) error {
+	header, err := c.in.Peek(responseHeaderSize)
 	if err := foreignProtocol(header); err != nil {
 		return err
 	}
@@ -278,21 +352,10 @@ func (c *conn) readAnswer(r *bufio.Reader) error {
 	if length > maxBodySize {
 		return fmt.Errorf("%w: status %d with %d bytes, at most %d", ErrBodyTooBig, status, length, maxBodySize)
 	}
-	r.Discard(responseHeaderSize)
-	var body *buffer
+	c.in.Discard(responseHeaderSize)
+	a.status = status
 	if length > 0 {
-		body = newBuffer(int(length))
-		if _, err := io.ReadFull(r, body.bytes); err != nil {
-			body.release()
-			return err
-		}
-	}
-	cmd := c.pop(status, body)
-	if c.raw != nil && c.expected() {
-		c.raw.Control(acknowledge)
-	}
-	if endsConnection(status) && !tolerated(cmd, status) {
-		return &StatusError{Op: cmd.String(), Code: status}
+		a.body = newBuffer(int(length))
 	}
 	return nil
 }
@@ -329,11 +392,13 @@ func (c *conn) pop(status uint32, body *buffer) command {
 	n := copy(c.waiting, c.waiting[1:])
 	c.waiting[n] = nil
 	c.waiting = c.waiting[:n]
-	var deadline time.Time
-	if n > 0 {
-		deadline = c.waiting[0].deadline
+	if c.attended {
+		var deadline time.Time
+		if n > 0 {
+			deadline = c.waiting[0].deadline
+		}
+		c.socket.SetReadDeadline(deadline)
 	}
-	c.socket.SetReadDeadline(deadline)
 	c.answer(oldest, status, body, nil)
 	return cmd
 }
@@ -345,9 +410,8 @@ func tolerated(cmd command, status uint32) bool {
 
 // explain says in our words what the reader met.
 func (c *conn) explain(err error) error {
-	var timeout net.Error
 	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case isTimeout(err):
 		return fmt.Errorf("%w (%s)", ErrTimeout, c.timeout)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("connection closed inside an answer: %w", err)
@@ -355,4 +419,9 @@ func (c *conn) explain(err error) error {
 		return fmt.Errorf("connection closed by the server: %w", err)
 	}
 	return err
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -9,16 +9,27 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-func TestAnswersReachTheirCallsInOrder(t *testing.T) {
+// eachKind runs a test with an attended connection, and with one that is not.
+func eachKind(t *testing.T, test func(t *testing.T, dial dialer)) {
+	t.Run("attended", func(t *testing.T) { test(t, dialTest) })
+	t.Run("unattended", func(t *testing.T) { test(t, dialUnattended) })
+}
+
+type dialer func(t testing.TB, address string, timeout time.Duration) *conn
+
+func TestAnswersReachTheirCallsInOrder(t *testing.T) { eachKind(t, testAnswersReachTheirCallsInOrder) }
+
+func testAnswersReachTheirCallsInOrder(t *testing.T, dial dialer) {
 	// Given a server that answers a write of three requests in three pieces that respect no border,
 	bodies := [][]byte{[]byte("first"), nil, []byte("third")}
-	c := dialTest(t, listen(t, func(peer net.Conn) {
+	c := dial(t, listen(t, func(peer net.Conn) {
 		for range bodies {
 			readRequest(peer)
 		}
@@ -45,8 +56,12 @@ func TestAnswersReachTheirCallsInOrder(t *testing.T) {
 }
 
 func TestCancelledCallDoesNotDisturbTheNext(t *testing.T) {
+	eachKind(t, testCancelledCallDoesNotDisturbTheNext)
+}
+
+func testCancelledCallDoesNotDisturbTheNext(t *testing.T, dial dialer) {
 	proceed := make(chan struct{})
-	c := dialTest(t, listen(t, func(peer net.Conn) {
+	c := dial(t, listen(t, func(peer net.Conn) {
 		readRequest(peer)
 		<-proceed
 		peer.Write(answer([]byte("late")...))
@@ -65,6 +80,10 @@ func TestCancelledCallDoesNotDisturbTheNext(t *testing.T) {
 }
 
 func TestConnectionEndsWithAReason(t *testing.T) {
+	eachKind(t, testConnectionEndsWithAReason)
+}
+
+func testConnectionEndsWithAReason(t *testing.T, dial dialer) {
 	const short = 100 * time.Millisecond
 	hang := func(peer net.Conn) { io.Copy(io.Discard, peer) }
 	reply := func(b []byte) func(net.Conn) {
@@ -100,7 +119,7 @@ func TestConnectionEndsWithAReason(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			c := dialTest(t, listen(t, test.peer), test.timeout)
+			c := dial(t, listen(t, test.peer), test.timeout)
 			_, err := c.roundTrip(testContext(t), cmdPing, pingFrame())
 			if err == nil {
 				t.Fatal("no error")
@@ -173,10 +192,14 @@ func TestCancelledSendDoesNotWaitForAPeerThatDoesNotRead(t *testing.T) {
 }
 
 func TestDeadlineBelongsToTheOldestCall(t *testing.T) {
+	eachKind(t, testDeadlineBelongsToTheOldestCall)
+}
+
+func testDeadlineBelongsToTheOldestCall(t *testing.T, dial dialer) {
 	t.Parallel()
 	// Given a peer that answers the first of two calls and not the second,
 	const timeout = 2 * time.Second
-	c := onConn(t, timeout, answer())
+	c := dial(t, answering(t, answer()), timeout)
 	want(t, c.ping(testContext(t)), nil)
 	// when nothing is outstanding for longer than the timeout, the connection lives,
 	select {
@@ -188,9 +211,73 @@ func TestDeadlineBelongsToTheOldestCall(t *testing.T) {
 	wantError(t, c.ping(testContext(t)), ErrTimeout)
 }
 
+func TestUnattended_given_an_answer_that_nobody_waits_for_when_somebody_else_waits_should_read_both(t *testing.T) {
+	large := make([]byte, 1<<20)
+	c := dialUnattended(t, answering(t, answer(large...), answer()), patience)
+	first := newCall(cmdPollMessages)
+	c.send(pingFrame(), first)
+	want(t, c.ping(testContext(t)), nil)
+	want(t, first.isAnswered(), true)
+	body, err := c.wait(testContext(t), first)
+	want(t, err, nil)
+	want(t, len(body.content()), len(large))
+	body.release()
+}
+
+func TestUnattended_given_half_an_answer_when_its_call_is_cancelled_should_go_on_with_the_other_half(t *testing.T) {
+	// Given a peer that stops in the middle of an answer,
+	proceed := make(chan struct{})
+	whole := answer(make([]byte, 1<<20)...)
+	c := dialUnattended(t, listen(t, func(peer net.Conn) {
+		readRequest(peer)
+		peer.Write(whole[:len(whole)/2])
+		<-proceed
+		peer.Write(whole[len(whole)/2:])
+		readRequest(peer)
+		peer.Write(answer([]byte("next")...))
+		io.Copy(io.Discard, peer)
+	}), patience)
+	// when the one that reads it is cancelled,
+	ctx, cancel := context.WithCancel(testContext(t))
+	k := newCall(cmdPollMessages)
+	c.send(pingFrame(), k)
+	waited := make(chan error)
+	go func() {
+		_, err := c.wait(ctx, k)
+		waited <- err
+	}()
+	for len(c.reading) > 0 {
+		runtime.Gosched() // until it reads
+	}
+	cancel()
+	// then it returns without the other half, and the next call gets its own answer.
+	wantError(t, <-waited, context.Canceled)
+	close(proceed)
+	body, err := c.roundTrip(testContext(t), cmdPing, pingFrame())
+	want(t, err, nil)
+	want(t, string(body.content()), "next")
+	body.release()
+}
+
+func TestUnattended_given_an_answer_in_time_when_its_caller_comes_late_should_have_it(t *testing.T) {
+	const timeout = 50 * time.Millisecond
+	c := dialUnattended(t, answering(t, answer([]byte("kept")...)), timeout)
+	k := newCall(cmdPollMessages)
+	c.send(pingFrame(), k)
+	time.Sleep(2 * timeout)
+	body, err := c.wait(testContext(t), k)
+	want(t, err, nil)
+	want(t, string(body.content()), "kept")
+	body.release()
+}
+
 func TestConnection_given_a_server_with_nagles_algorithm_when_answers_follow_one_another_should_not_wait_for_the_delayed_acknowledgement(t *testing.T) {
+	eachKind(t, testNagle)
+}
+
+func testNagle(t *testing.T, dial dialer) {
 	const pairs, delay = 50, 40 * time.Millisecond
-	c := dialTest(t, listen(t, func(peer net.Conn) {
+	c := dial(t, listen(t, func(peer net.Conn) {
 		peer.(*net.TCPConn).SetNoDelay(false)
 		for range pairs {
 			readRequest(peer)

@@ -116,6 +116,7 @@ func NewConsumer(cfg Config, opts ConsumerOptions) *Consumer {
 	} else {
 		c.mode = newAfterPolling(c)
 	}
+	cfg.unattended = true
 	c.session = newSession(cfg, c.prepare)
 	return c
 }

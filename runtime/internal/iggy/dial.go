@@ -22,14 +22,14 @@ func dial(ctx context.Context, cfg Config, address string) (*conn, error) {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	if cfg.TLS == nil {
-		return newConn(address, socket, socket, cfg.CallTimeout), nil
+		return newConn(address, socket, socket, cfg.CallTimeout, !cfg.unattended), nil
 	}
 	stream, err := handshake(ctx, socket, cfg.TLS, address)
 	if err != nil {
 		socket.Close()
 		return nil, fmt.Errorf("TLS handshake with %s: %w", address, err)
 	}
-	return newConn(address, socket, stream, cfg.CallTimeout), nil
+	return newConn(address, socket, stream, cfg.CallTimeout, !cfg.unattended), nil
 }
 
 func handshake(ctx context.Context, socket net.Conn, options *TLS, address string) (net.Conn, error) {

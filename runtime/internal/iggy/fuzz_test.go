@@ -19,28 +19,34 @@ func FuzzConnection(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n"))
 	f.Add([]byte{0x15, 3, 3, 0, 2, 2, 70})
 	f.Fuzz(func(t *testing.T, said []byte) {
-		ours, theirs := net.Pipe()
-		c := newConn("pipe", ours, ours, time.Minute)
-		sent := make(chan struct{})
-		go func() {
-			defer close(sent)
-			theirs.Read(make([]byte, 64))
-			theirs.Write(said)
-			theirs.Close()
-		}()
-		calls := []*call{newCall(cmdPing), newCall(cmdPollMessages), newCall(cmdGetStats)}
-		frames := append(append(pingFrame(), pingFrame()...), pingFrame()...)
-		c.send(frames, calls...)
-		for _, k := range calls {
-			body, err := c.wait(t.Context(), k)
-			if err == nil && len(body.content()) > len(said) {
-				t.Errorf("a body of %d bytes out of %d", len(body.content()), len(said))
-			}
-			body.release()
+		for _, attended := range []bool{true, false} {
+			fuzzConnection(t, said, attended)
 		}
-		c.close()
-		<-sent
 	})
+}
+
+func fuzzConnection(t *testing.T, said []byte, attended bool) {
+	ours, theirs := net.Pipe()
+	c := newConn("pipe", ours, ours, time.Minute, attended)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		theirs.Read(make([]byte, 64))
+		theirs.Write(said)
+		theirs.Close()
+	}()
+	calls := []*call{newCall(cmdPing), newCall(cmdPollMessages), newCall(cmdGetStats)}
+	frames := append(append(pingFrame(), pingFrame()...), pingFrame()...)
+	c.send(frames, calls...)
+	for _, k := range calls {
+		body, err := c.wait(t.Context(), k)
+		if err == nil && len(body.content()) > len(said) {
+			t.Errorf("a body of %d bytes out of %d", len(body.content()), len(said))
+		}
+		body.release()
+	}
+	c.close()
+	<-sent
 }
 
 func FuzzPollAnswer(f *testing.F) {

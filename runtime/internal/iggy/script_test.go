@@ -75,7 +75,17 @@ func status(code uint32, body ...byte) []byte {
 // dialTest returns a connection without a session.
 func dialTest(t testing.TB, address string, timeout time.Duration) *conn {
 	t.Helper()
-	cfg := Config{CallTimeout: timeout}.withDefaults()
+	return dialAs(t, Config{CallTimeout: timeout}, address)
+}
+
+func dialUnattended(t testing.TB, address string, timeout time.Duration) *conn {
+	t.Helper()
+	return dialAs(t, Config{CallTimeout: timeout, unattended: true}, address)
+}
+
+func dialAs(t testing.TB, cfg Config, address string) *conn {
+	t.Helper()
+	cfg = cfg.withDefaults()
 	c, err := dial(testContext(t), cfg, address)
 	if err != nil {
 		t.Fatal(err)
@@ -84,9 +94,14 @@ func dialTest(t testing.TB, address string, timeout time.Duration) *conn {
 	return c
 }
 
-// onConn runs a client against a peer that answers each request with the next of answers, and then waits.
+// onConn runs a client against answering.
 func onConn(t testing.TB, timeout time.Duration, answers ...[]byte) *conn {
-	return dialTest(t, listen(t, func(peer net.Conn) {
+	return dialTest(t, answering(t, answers...), timeout)
+}
+
+// answering is a peer that answers each request with the next of answers, and then waits.
+func answering(t testing.TB, answers ...[]byte) (address string) {
+	return listen(t, func(peer net.Conn) {
 		for _, a := range answers {
 			if _, err := readRequest(peer); err != nil {
 				return
@@ -94,7 +109,7 @@ func onConn(t testing.TB, timeout time.Duration, answers ...[]byte) *conn {
 			peer.Write(a)
 		}
 		io.Copy(io.Discard, peer)
-	}), timeout)
+	})
 }
 
 func pingFrame() []byte {

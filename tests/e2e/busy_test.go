@@ -42,7 +42,7 @@ func TestBusy_given_64_sinks_in_calls_of_300_us_when_health_is_asked_should_answ
 		return stats.Running == 64
 	})
 	stop := trickle(t, s, "t", 4*time.Millisecond)
-	time.Sleep(time.Second) // the number of threads follows the number of running connectors
+	time.Sleep(time.Second) // the number of threads follows the calls
 	slowest := r.p99("/health")
 	for attempt := 1; slowest > limit && attempt < 10; attempt++ {
 		slowest = r.p99("/health")

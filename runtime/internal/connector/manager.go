@@ -221,7 +221,7 @@ func (m *Manager) counts() metrics.Counts {
 const watchInterval = 500 * time.Millisecond
 
 // watch reports plugin calls that do not return (decision A5) and gives Go as many
-// threads as the running connectors need (decision A4).
+// threads as the calls need (decision A4).
 func (m *Manager) watch(ctx context.Context) {
 	every(ctx, watchInterval, func() {
 		for _, c := range m.all() {

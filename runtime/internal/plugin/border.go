@@ -29,12 +29,13 @@ type (
 
 // result is what a call returned, and the CPU time that it took on its thread here.
 type result struct {
-	code int32
-	cpu  time.Duration
+	code   int32
+	cpu    time.Duration
+	waited time.Duration // how long the call did not run
 }
 
 func resultOf(r C.struct_host_result) result {
-	return result{int32(r.code), time.Duration(r.cpu_ns)}
+	return result{int32(r.code), time.Duration(r.cpu_ns), time.Duration(r.waited_ns)}
 }
 
 // empty gives empty slices an address: plugins make slices of what they get, and a null

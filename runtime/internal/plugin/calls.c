@@ -24,12 +24,13 @@ static _Thread_local uint32_t current_instance; /* 0: none */
 struct outside {
     sigset_t signals;
     uint32_t instance; /* of the call around this one: a callback may lead to another */
-    uint64_t cpu_ns;   /* of the thread so far */
+    uint64_t start_ns;
+    uint64_t cpu_ns; /* of the thread so far */
 };
 
-static uint64_t thread_cpu_ns(void) {
+static uint64_t clock_ns(clockid_t clock) {
     struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
@@ -40,12 +41,15 @@ static struct outside enter(uint32_t id) {
     sigaddset(&preemption, SIGURG);
     pthread_sigmask(SIG_BLOCK, &preemption, &before.signals);
     current_instance = id;
-    before.cpu_ns = thread_cpu_ns();
+    before.start_ns = clock_ns(CLOCK_MONOTONIC);
+    before.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return before;
 }
 
 static struct host_result leave(struct outside before, int32_t code) {
-    struct host_result result = {code, thread_cpu_ns() - before.cpu_ns};
+    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before.cpu_ns;
+    uint64_t took_ns = clock_ns(CLOCK_MONOTONIC) - before.start_ns; /* and more than cpu_ns */
+    struct host_result result = {code, cpu_ns, took_ns > cpu_ns ? took_ns - cpu_ns : 0};
     current_instance = before.instance;
     pthread_sigmask(SIG_SETMASK, &before.signals, NULL);
     return result;

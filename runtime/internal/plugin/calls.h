@@ -16,10 +16,12 @@ typedef const uint8_t host_byte;
 /* NULL when it fails; then error holds the reason. */
 void *host_load(const char *path, char *error, size_t error_size);
 
-/* What a function returned, and the CPU time that it took on its thread. */
+/* What a function returned, the CPU time that it took on its thread, and how long that thread did
+ * not run meanwhile. */
 struct host_result {
     int32_t code;
     uint64_t cpu_ns;
+    uint64_t waited_ns;
 };
 
 const char *host_version(iggy_sink_version_fn *version);

@@ -34,8 +34,8 @@ type Options struct {
 // Host loads libraries into this process. One process has one, tests aside: callbacks,
 // instance ids and signal handlers are the process's.
 type Host struct {
-	logger *slog.Logger
-	cores  int // processors that Go would use by itself
+	logger     *slog.Logger
+	processors processors
 	// childEnvironment is what isolated plugins have in their environment in place of the
 	// host's.
 	childEnvironment []string
@@ -55,11 +55,11 @@ type Host struct {
 // environment is not changed later. Close ends what runs behind it.
 func NewHost(options Options) *Host {
 	h := &Host{
-		logger:    options.Logger,
-		cores:     runtime.GOMAXPROCS(0),
-		libraries: map[string]*library{},
-		instances: map[uint32]*instance{},
-		stop:      make(chan struct{}),
+		logger:     options.Logger,
+		processors: newProcessors(),
+		libraries:  map[string]*library{},
+		instances:  map[uint32]*instance{},
+		stop:       make(chan struct{}),
 	}
 	if h.logger == nil {
 		h.logger = slog.Default()
@@ -225,26 +225,4 @@ func (h *Host) CallsOlderThan(age time.Duration) []Call {
 	calls = slices.DeleteFunc(calls, func(c Call) bool { return time.Since(c.Since) < age })
 	slices.SortFunc(calls, func(a, b Call) int { return a.Since.Compare(b.Since) })
 	return calls
-}
-
-// connectorsPerProc is how many running connectors share what one processor may run at a
-// time, maxProcsFactor ends the growth.
-const (
-	connectorsPerProc = 4
-	maxProcsFactor    = 8
-)
-
-// SetRunning tells how many connectors run. Go gives a processor up only after a call into C
-// has lasted a while, so with many sinks in short calls everything else, the HTTP API
-// first, would wait for one; Go is therefore allowed more threads than there are cores. A
-// GOMAXPROCS in the environment is the operator's choice and stays.
-func (h *Host) SetRunning(connectors int) {
-	if _, set := os.LookupEnv("GOMAXPROCS"); set {
-		return
-	}
-	factor := (connectors + connectorsPerProc - 1) / connectorsPerProc
-	procs := h.cores * min(max(factor, 1), maxProcsFactor)
-	if procs != runtime.GOMAXPROCS(0) { // which stops the world
-		runtime.GOMAXPROCS(procs)
-	}
 }

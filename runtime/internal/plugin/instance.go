@@ -126,6 +126,7 @@ func (i *instance) run(number callNumber, call func() result) int32 {
 func (i *instance) spent(r result) int32 {
 	i.callCount.Add(1)
 	i.cpu.Add(int64(r.cpu))
+	i.library.host.processors.waited(r.waited)
 	return r.code
 }
 

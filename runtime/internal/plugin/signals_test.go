@@ -175,23 +175,3 @@ func TestTokioGetsWorkersForWaitingCallbacks(t *testing.T) {
 		logged.await(t, variable+"="+want)
 	})
 }
-
-func TestProcessorsFollowTheNumberOfConnectors(t *testing.T) {
-	inChild(t, func(t *testing.T) {
-		os.Unsetenv("GOMAXPROCS")
-		cores := runtime.GOMAXPROCS(0)
-		h, _ := newHost(t)
-		for running, factor := range map[int]int{0: 1, 1: 1, 4: 1, 5: 2, 16: 4, 32: 8, 64: 8, 1000: 8} {
-			h.SetRunning(running)
-			if got := runtime.GOMAXPROCS(0); got != cores*factor {
-				t.Errorf("%d connectors: %d processors for %d cores", running, got, cores)
-			}
-		}
-		os.Setenv("GOMAXPROCS", "3")
-		runtime.GOMAXPROCS(3)
-		h.SetRunning(64)
-		if got := runtime.GOMAXPROCS(0); got != 3 {
-			t.Errorf("the operator's 3 became %d", got)
-		}
-	})
-}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -220,13 +221,19 @@ func (m *Manager) counts() metrics.Counts {
 // watchInterval is how often plugin calls are looked at.
 const watchInterval = 500 * time.Millisecond
 
-// watch reports plugin calls that do not return (decision A5) and gives Go as many
-// threads as the calls need (decision A4).
+// watch reports plugin calls that do not return (decision A5), gives Go as many threads
+// as the calls need (decision A4), and memory back when work has ended.
 func (m *Manager) watch(ctx context.Context) {
+	var rest rest
 	every(ctx, watchInterval, func() {
+		moved := uint64(0)
 		for _, c := range m.all() {
 			c.watch(m.env.StuckCallAfter)
 			c.bill.total() // a peak of memory is seen only by those who look
+			moved += c.metrics.Produced.Get() + c.metrics.Consumed.Get()
+		}
+		if rest.begins(moved, time.Now()) {
+			debug.FreeOSMemory()
 		}
 		counts := m.counts()
 		m.env.Plugins.SetRunning(counts.SourcesRunning + counts.SinksRunning)

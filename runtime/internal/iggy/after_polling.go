@@ -7,6 +7,7 @@ package iggy
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
@@ -55,6 +56,7 @@ func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
 		}
 		m.frames = m.appendPoll(m.frames[:0])
 		m.conn.send(m.frames, m.poll)
+		runtime.Gosched() // let others send theirs; then the answer is there, and nobody has to be woken up for it
 	}
 	if err := m.conn.ready(ctx, m.poll); err != nil {
 		return nil, err

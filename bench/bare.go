@@ -20,8 +20,9 @@ import (
 )
 
 // bareLoop moves the messages of a job over the protocol and does nothing with them: no
-// plugin, no decoding, no consumer group, no offset stored. What it reaches is what server
-// and kernel allow. It is this program again, in a process of its own.
+// plugin, no decoding, no consumer group. It stores the offset of each batch, in one write
+// with the next poll, since a runtime has to. What it reaches is what server and kernel
+// allow. It is this program again, in a process of its own.
 type bareLoop struct{}
 
 const bareCommand = "bare"
@@ -91,8 +92,8 @@ func (j job) bareSource(w *wire, number int) error {
 // bareSink polls partition after partition. The next poll is on its way while an answer
 // is looked at.
 func (j job) bareSink(w *wire, number int) error {
-	l := bareReader{job: j, wire: w, offsets: make([]uint64, j.Partitions)}
-	if err := l.ask(); err != nil {
+	l := bareReader{job: j, wire: w, consumer: uint32(1 + number), offsets: make([]uint64, j.Partitions)}
+	if err := l.ask(0, 0); err != nil {
 		return err
 	}
 	for l.report.Messages < uint64(j.each()) {
@@ -106,18 +107,34 @@ func (j job) bareSink(w *wire, number int) error {
 type bareReader struct {
 	job
 	wire            *wire
-	partition       int // that was asked last
-	offsets         []uint64
-	idle            int // partitions in a row that had nothing
+	consumer        uint32
+	partition       int      // that was asked last
+	offsets         []uint64 // of what comes next
+	stored          bool     // the answer to a store comes first
+	idle            int      // partitions in a row that had nothing
 	message, oldest []uint32
 	report          report
 }
 
-func (l *bareReader) ask() error {
-	return l.wire.write(pollFrame(l.Stream, l.Topic, uint32(l.partition), l.offsets[l.partition], l.Batch))
+// ask polls, and stores in the same write what was read before, if anything.
+func (l *bareReader) ask(read, count int) error {
+	request := l.at(l.partition).poll(l.offsets[l.partition], l.Batch)
+	if l.stored = count > 0; l.stored {
+		request = append(l.at(read).store(l.offsets[read]-1), request...)
+	}
+	return l.wire.write(request)
+}
+
+func (l *bareReader) at(partition int) place {
+	return place{l.consumer, l.Stream, l.Topic, uint32(partition)}
 }
 
 func (l *bareReader) step() error {
+	if l.stored {
+		if _, err := l.wire.read(); err != nil {
+			return err
+		}
+	}
 	answer, err := l.wire.read()
 	if err != nil {
 		return err
@@ -126,13 +143,14 @@ func (l *bareReader) step() error {
 	if len(answer) >= pollHeader {
 		count = int(binary.LittleEndian.Uint32(answer[12:]))
 	}
-	l.offsets[l.partition] += uint64(count)
+	read := l.partition
+	l.offsets[read] += uint64(count)
 	if count < l.Batch { // nothing is left there for now
 		l.partition = (l.partition + 1) % l.Partitions
 	}
 	now := time.Now()
 	l.pause(count)
-	if err := l.ask(); err != nil {
+	if err := l.ask(read, count); err != nil {
 		return err
 	}
 	return l.look(now, answer, count)

@@ -40,6 +40,9 @@ func startProcess(dir string, command []string, environment ...string) (*process
 	defer log.Close()
 	p.Dir, p.Stdout, p.Stderr = dir, log, log
 	p.Env = append(os.Environ(), environment...)
+	if err := uncache(p.Path); err != nil {
+		return nil, err
+	}
 	p.started = time.Now()
 	if err := p.Start(); err != nil {
 		return nil, err
@@ -49,6 +52,21 @@ func startProcess(dir string, command []string, environment ...string) (*process
 		_ = p.Wait()
 	}()
 	return p, nil
+}
+
+// uncache takes a program out of the page cache, as it is after the start of a machine. A
+// file that was just written lies there in large pieces, which Linux maps as a whole: how
+// much memory a process has would depend on how its program came there.
+func uncache(program string) error {
+	f, err := os.Open(program)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }
 
 func (p *process) ended() bool {

@@ -19,6 +19,7 @@ const (
 	loginToken = 44
 	poll       = 100
 	send       = 101
+	store      = 121
 )
 
 const (
@@ -86,13 +87,28 @@ func appendName(dst []byte, name string) []byte {
 	return append(append(dst, 2, byte(len(name))), name...)
 }
 
-// pollFrame asks for messages of a partition from an offset on, outside of any group.
-func pollFrame(stream, topic string, partition uint32, offset uint64, count int) []byte {
-	p := []byte{1, 1, 4, 1, 0, 0, 0} // a consumer, number 1
-	p = appendName(appendName(p, stream), topic)
-	p = binary.LittleEndian.AppendUint32(append(p, 1), partition)
-	p = binary.LittleEndian.AppendUint64(append(p, 1), offset)
-	return frame(poll, append(binary.LittleEndian.AppendUint32(p, uint32(count)), 0))
+// place is a partition as a single consumer sees it, outside of any group.
+type place struct {
+	consumer      uint32
+	stream, topic string
+	partition     uint32
+}
+
+func (p place) append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint32(append(dst, 1, 1, 4), p.consumer)
+	dst = appendName(appendName(dst, p.stream), p.topic)
+	return binary.LittleEndian.AppendUint32(append(dst, 1), p.partition)
+}
+
+// poll is the frame that asks for messages from an offset on.
+func (p place) poll(offset uint64, count int) []byte {
+	body := binary.LittleEndian.AppendUint64(append(p.append(nil), 1), offset)
+	return frame(poll, append(binary.LittleEndian.AppendUint32(body, uint32(count)), 0))
+}
+
+// store is the frame that stores an offset.
+func (p place) store(offset uint64) []byte {
+	return frame(store, binary.LittleEndian.AppendUint64(p.append(nil), offset))
 }
 
 // polled walks the messages of an answer to a poll, yielding the header of each.

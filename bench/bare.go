@@ -134,6 +134,7 @@ func (l *bareReader) step() error {
 		if _, err := l.wire.read(); err != nil {
 			return err
 		}
+		l.wire.acknowledge()
 	}
 	answer, err := l.wire.read()
 	if err != nil {

@@ -119,7 +119,8 @@ func latency(rate int, duration time.Duration) scenario {
 }
 
 // designTable is what the project set out to reach. Goals "of the peer" are measured
-// against upstream's runtime.
+// against upstream's runtime, which speaks generation 1 of the source interface: sources
+// are compared by that one.
 func designTable() []scenario {
 	named := func(s scenario, name string, messages int, goals ...goal) scenario {
 		s.Name, s.Messages, s.goals = name, messages, goals
@@ -129,8 +130,8 @@ func designTable() []scenario {
 	raw.Schema = "raw"
 	field := fastest(baseline(sink))
 	field.Transforms = 1
-	gen1 := fastest(baseline(source))
-	gen1.Plugin = generation1
+	plain := baseline(source)
+	plain.Plugin = generation1
 	prompt := latency(10_000, 5*time.Second)
 	prompt.Settings = "poll_interval = \"1ms\"\n"
 	one := baseline(sink)
@@ -144,9 +145,9 @@ func designTable() []scenario {
 		named(fastest(baseline(sink)), "sink, json, best setting", 2_000_000, goal{rate, atLeast, 3.5, ofPeer}, goal{cpu, atMost, 0.5, absolute}),
 		named(field, "sink, json, one add_fields, best setting", 2_000_000, goal{rate, atLeast, 2, ofPeer}),
 		named(raw, "sink, raw, best setting", 2_000_000, goal{rate, atLeast, 2, ofPeer}, goal{cpu, atMost, 0.3, absolute}),
-		named(baseline(source), "source, json, default settings", 1_000_000, goal{rate, atLeast, 10, ofPeer}, goal{peak, atMost, 100, absolute}),
-		named(fastest(baseline(source)), "source, json, best setting", 2_000_000, goal{rate, atLeast, 2.5, ofPeer}, goal{cpu, atMost, 0.8, absolute}, goal{peak, atMost, 100, absolute}),
-		named(gen1, "source, json, best setting, generation 1", 2_000_000, goal{rate, atLeast, 2.5, ofPeer}, goal{cpu, atMost, 0.8, absolute}, goal{peak, atMost, 100, absolute}),
+		named(plain, "source, json, default settings", 1_000_000, goal{rate, atLeast, 10, ofPeer}, goal{peak, atMost, 100, absolute}),
+		named(fastest(plain), "source, json, best setting", 2_000_000, goal{rate, atLeast, 2.5, ofPeer}, goal{cpu, atMost, 0.8, absolute}, goal{peak, atMost, 100, absolute}),
+		named(fastest(baseline(source)), "source, json, best setting, generation 2", 2_000_000, goal{cpu, atMost, 0.8, absolute}, goal{peak, atMost, 100, absolute}),
 		named(latency(10_000, 5*time.Second), "sink latency, 10 k messages/s, 10 a send, default settings", 50_000, goal{oldest50, atMost, 5.3, absolute}, goal{oldest99, atMost, 6.5, absolute}),
 		named(prompt, "sink latency, 10 k messages/s, 10 a send, poll every 1 ms", 50_000, goal{oldest50, atMost, 1.4, absolute}, goal{oldest99, atMost, 2.5, absolute}),
 		named(one, "one sink, idle", 1000, goal{idleMemory, atMost, 25, absolute}),

@@ -11,6 +11,9 @@ import (
 	"io"
 	"net"
 	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Commands of Iggy's protocol.
@@ -31,6 +34,7 @@ const (
 // as plainly as can be: it is the limit that runtimes are measured against.
 type wire struct {
 	conn net.Conn
+	raw  syscall.RawConn
 	in   *bufio.Reader
 	body []byte
 }
@@ -41,13 +45,25 @@ func dialWire(address, token string) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{conn: conn, raw: raw, in: bufio.NewReaderSize(conn, 64<<10)}
 	identity := frame(login, []byte("\x04iggy\x04iggy\x00\x00\x00\x00\x00\x00\x00\x00"))
 	if token != "" {
 		identity = frame(loginToken, append([]byte{byte(len(token))}, token...))
 	}
 	_, err = w.call(identity)
 	return w, err
+}
+
+// acknowledge says at once that an answer has arrived. A server with Nagle's algorithm keeps
+// the end of the next one back until then.
+func (w *wire) acknowledge() {
+	_ = w.raw.Control(func(socket uintptr) {
+		_ = unix.SetsockoptInt(int(socket), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
+	})
 }
 
 // call writes a frame and reads its answer.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
 )
@@ -111,9 +112,9 @@ func (c *conn) deleteOffset(ctx context.Context, consumer iggcon.Consumer, strea
 	return unless(err, statusOffsetNotFound)
 }
 
-// unless drops an error of one status: the race of two creators, the deletion of what is not there.
-func unless(err error, status uint32) error {
-	if statusOf(err) == status {
+// unless drops an error of one of the statuses: the race of two creators, the deletion of what is not there.
+func unless(err error, statuses ...uint32) error {
+	if slices.Contains(statuses, statusOf(err)) {
 		return nil
 	}
 	return err

@@ -109,7 +109,7 @@ func (c *conn) send(frames []byte, calls ...*call) {
 		return
 	}
 	if _, err := c.transport.Write(frames); err != nil {
-		c.fail(fmt.Errorf("write: %w", err))
+		c.fail(fmt.Errorf("write: %w", c.explain(err)))
 	}
 }
 
@@ -124,12 +124,12 @@ func (c *conn) sendParts(ctx context.Context, parts *net.Buffers, k *call) {
 		return
 	}
 	if _, err := parts.WriteTo(c.transport); err != nil {
-		c.fail(fmt.Errorf("write: %w", err))
+		c.fail(fmt.Errorf("write: %w", c.explain(err)))
 	}
 }
 
-// enqueue puts calls at the end of the waiting line and starts the clock. The read deadline always belongs to the
-// oldest call; it covers the write too, since a failing reader closes the socket.
+// enqueue puts calls at the end of the waiting line and starts the clock, of the write too. The read deadline of an
+// attended connection always belongs to the oldest call.
 func (c *conn) enqueue(calls []*call) bool {
 	deadline := time.Now().Add(c.timeout)
 	c.mu.Lock()
@@ -140,6 +140,7 @@ func (c *conn) enqueue(calls []*call) bool {
 		}
 		return false
 	}
+	c.socket.SetWriteDeadline(deadline)
 	if c.attended && len(c.waiting) == 0 {
 		c.socket.SetReadDeadline(deadline)
 	}

@@ -191,6 +191,19 @@ func TestCancelledSendDoesNotWaitForAPeerThatDoesNotRead(t *testing.T) {
 	<-c.done
 }
 
+func TestConnection_given_a_peer_that_does_not_read_when_sending_should_end_in_time(t *testing.T) {
+	eachKind(t, func(t *testing.T, dial dialer) {
+		release := make(chan struct{})
+		c := dial(t, listen(t, func(net.Conn) { <-release }), 100*time.Millisecond)
+		defer close(release)
+		k := newCall(cmdSendMessages)
+		parts := net.Buffers{make([]byte, 64<<20)}
+		c.sendParts(testContext(t), &parts, k)
+		_, err := c.wait(testContext(t), k)
+		wantError(t, err, ErrTimeout)
+	})
+}
+
 func TestDeadlineBelongsToTheOldestCall(t *testing.T) {
 	eachKind(t, testDeadlineBelongsToTheOldestCall)
 }

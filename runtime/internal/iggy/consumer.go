@@ -287,11 +287,12 @@ func (c *Consumer) takeStores() (failed error) {
 			continue
 		}
 		gone, err := wasNothing(s.before)
-		failed = errors.Join(failed, err)
+		failed = errors.Join(failed, unless(err, statusStreamNotFound, statusTopicNotFound))
 		_, err = s.call.result()
 		switch statusOf(err) {
-		case statusNotResolved, statusInvalidOffset:
-			// The partition has moved to another member, or was purged. What we know of it is void.
+		case statusNotResolved, statusInvalidOffset, statusStreamNotFound, statusTopicNotFound:
+			// The partition has moved to another member, was purged, or is no more, which the next poll says. What we
+			// know of it is void.
 			delete(c.positions, s.partition)
 			c.mode.lost(s.partition)
 		default:

@@ -96,6 +96,9 @@ func (e *StatusError) Unwrap() error {
 
 // statusOf returns the server's status inside err, or 0.
 func statusOf(err error) uint32 {
+	if err == nil {
+		return 0 // without an allocation
+	}
 	var status *StatusError
 	if errors.As(err, &status) {
 		return status.Code

@@ -141,11 +141,11 @@ func designTable() []scenario {
 	cheap := many
 	cheap.Token = true
 	return []scenario{
-		named(baseline(sink), "sink, json, default settings", 1_000_000, goal{rate, atLeast, 12, ofPeer}),
+		named(baseline(sink), "sink, json, default settings", 2_000_000, goal{rate, atLeast, 12, ofPeer}),
 		named(fastest(baseline(sink)), "sink, json, best setting", 2_000_000, goal{rate, atLeast, 3.5, ofPeer}, goal{cpu, atMost, 0.5, absolute}),
 		named(field, "sink, json, one add_fields, best setting", 2_000_000, goal{rate, atLeast, 2, ofPeer}),
 		named(raw, "sink, raw, best setting", 2_000_000, goal{rate, atLeast, 2, ofPeer}, goal{cpu, atMost, 0.3, absolute}),
-		named(plain, "source, json, default settings", 1_000_000, goal{rate, atLeast, 10, ofPeer}, goal{peak, atMost, 100, absolute}),
+		named(plain, "source, json, default settings", 2_000_000, goal{rate, atLeast, 10, ofPeer}, goal{peak, atMost, 100, absolute}),
 		named(fastest(plain), "source, json, best setting", 2_000_000, goal{rate, atLeast, 2.5, ofPeer}, goal{cpu, atMost, 0.8, absolute}, goal{peak, atMost, 100, absolute}),
 		named(fastest(baseline(source)), "source, json, best setting, generation 2", 2_000_000, goal{cpu, atMost, 0.8, absolute}, goal{peak, atMost, 100, absolute}),
 		named(latency(10_000, 5*time.Second), "sink latency, 10 k messages/s, 10 a send, default settings", 50_000, goal{oldest50, atMost, 5.3, absolute}, goal{oldest99, atMost, 6.5, absolute}),

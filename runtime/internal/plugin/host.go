@@ -35,7 +35,7 @@ type Options struct {
 // instance ids and signal handlers are the process's.
 type Host struct {
 	logger     *slog.Logger
-	processors processors
+	processors *processors
 	// childEnvironment is what isolated plugins have in their environment in place of the
 	// host's.
 	childEnvironment []string

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -36,24 +37,26 @@ type processors struct {
 
 	kept atomic.Int64 // nanoseconds for which processors were kept so far
 
-	// Of the last look.
-	at   time.Time
-	seen int64
+	mu   sync.Mutex
+	at   time.Time // of the last look
+	seen int64     // kept, then
 }
 
-func newProcessors() processors {
+func newProcessors() *processors {
 	_, fixed := os.LookupEnv("GOMAXPROCS")
-	return processors{cores: runtime.GOMAXPROCS(0), fixed: fixed, at: time.Now()}
+	return &processors{cores: runtime.GOMAXPROCS(0), fixed: fixed, at: time.Now()}
 }
 
 // waited counts a call that has returned.
 func (p *processors) waited(d time.Duration) { p.kept.Add(int64(min(d, longestKept))) }
 
 // SetRunning tells how many connectors run, and adapts to what their calls did since it was
-// told last. It is called by one goroutine, every now and then.
+// told last. It is to be called every now and then.
 func (h *Host) SetRunning(connectors int) { h.processors.adapt(connectors, time.Now()) }
 
 func (p *processors) adapt(connectors int, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	kept, elapsed := p.kept.Load(), now.Sub(p.at)
 	if p.fixed || elapsed <= 0 {
 		return

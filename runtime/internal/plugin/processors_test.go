@@ -14,7 +14,7 @@ import (
 
 // Decision A4, with as few processors as the calls allow.
 func TestProcessors_given_calls_that_wait_should_be_as_many_as_wait_at_once_and_at_most_8_a_core(t *testing.T) {
-	p := processors{cores: 2}
+	p := &processors{cores: 2}
 	for _, c := range []struct {
 		connectors int
 		waiting    float64 // calls, on average

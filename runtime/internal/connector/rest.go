@@ -19,18 +19,17 @@ type rest struct {
 	moved    uint64    // messages so far
 	since    time.Time // when the last of them had moved
 	returned time.Time // when memory was given back last
-	over     bool      // this rest was used
 }
 
 // begins tells, once, that a rest has begun. It is told again and again how many messages
 // have moved.
 func (r *rest) begins(moved uint64, now time.Time) bool {
 	if r.since.IsZero() || moved != r.moved {
-		r.moved, r.since, r.over = moved, now, false
+		r.moved, r.since = moved, now
 	}
-	if r.over || now.Sub(r.since) < restAfter || !r.returned.IsZero() && now.Sub(r.returned) < restAtMost {
+	if r.returned.After(r.since) || now.Sub(r.since) < restAfter || now.Sub(r.returned) < restAtMost {
 		return false
 	}
-	r.returned, r.over = now, true
+	r.returned = now
 	return true
 }

@@ -319,7 +319,10 @@ func (c *conn) readAnswer() error {
 	}
 	if a.body != nil {
 		n, err := io.ReadFull(c.in, a.body.bytes[a.filled:])
-		if a.filled += n; err != nil {
+		if a.filled += n; err == io.EOF && a.filled > 0 {
+			err = io.ErrUnexpectedEOF // the first part came before a timeout
+		}
+		if err != nil {
 			return err
 		}
 	}

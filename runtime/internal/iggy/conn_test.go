@@ -272,6 +272,16 @@ func TestUnattended_given_half_an_answer_when_its_call_is_cancelled_should_go_on
 	body.release()
 }
 
+func TestUnattended_given_half_an_answer_when_the_connection_ends_later_should_say_that_it_ended_inside(t *testing.T) {
+	c := dialUnattended(t, listen(t, func(peer net.Conn) {
+		readRequest(peer)
+		peer.Write(answer(make([]byte, 100)...)[:50])
+		time.Sleep(2 * glance) // so that the reader looks up
+	}), patience)
+	_, err := c.roundTrip(testContext(t), cmdPing, pingFrame())
+	wantError(t, err, io.ErrUnexpectedEOF)
+}
+
 func TestUnattended_given_an_answer_in_time_when_its_caller_comes_late_should_have_it(t *testing.T) {
 	const timeout = 50 * time.Millisecond
 	c := dialUnattended(t, answering(t, answer([]byte("kept")...)), timeout)

@@ -76,7 +76,7 @@ func (j job) awaitReports(p *process) (figures, error) {
 			if !errors.Is(err, fs.ErrNotExist) || time.Now().After(end) || p.ended() {
 				return nil, fmt.Errorf("sink %d has not reported %d messages: %w", i, j.each(), err)
 			}
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
 		}
 		if got := reports[i].Messages; got != uint64(j.each()) {
 			return nil, fmt.Errorf("sink %d got %d messages, want %d", i, got, j.each())

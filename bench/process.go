@@ -135,7 +135,7 @@ func (p *process) describe(f figures, messages int) error {
 
 // watchIdle adds what the process uses while it has nothing to do.
 func (p *process) watchIdle(f figures, duration time.Duration) error {
-	time.Sleep(time.Second) // until it has settled
+	time.Sleep(3 * time.Second) // until it has settled
 	before, err := p.cpu()
 	if err != nil {
 		return err

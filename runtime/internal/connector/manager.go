@@ -232,11 +232,13 @@ func (m *Manager) watch(ctx context.Context) {
 			c.bill.total() // a peak of memory is seen only by those who look
 			moved += c.metrics.Produced.Get() + c.metrics.Consumed.Get()
 		}
-		if rest.begins(moved, time.Now()) {
+		now := time.Now()
+		resting := rest.look(moved, now)
+		if resting && rest.returnsMemory(now) {
 			debug.FreeOSMemory()
 		}
 		counts := m.counts()
-		m.env.Plugins.SetRunning(counts.SourcesRunning + counts.SinksRunning)
+		m.env.Plugins.SetRunning(counts.SourcesRunning+counts.SinksRunning, resting)
 	})
 }
 

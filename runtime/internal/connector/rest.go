@@ -13,21 +13,27 @@ const (
 	restAtMost = time.Minute
 )
 
-// rest finds out when work has ended. Go collects garbage when memory is asked for: a
-// process that does nothing keeps what its last work, or its start, took.
+// rest finds out when work has ended.
 type rest struct {
 	moved    uint64    // messages so far
 	since    time.Time // when the last of them had moved
 	returned time.Time // when memory was given back last
 }
 
-// begins tells, once, that a rest has begun. It is told again and again how many messages
-// have moved.
-func (r *rest) begins(moved uint64, now time.Time) bool {
+// look is told again and again how many messages have moved, and tells whether the process
+// is at rest.
+func (r *rest) look(moved uint64, now time.Time) bool {
 	if r.since.IsZero() || moved != r.moved {
 		r.moved, r.since = moved, now
 	}
-	if r.returned.After(r.since) || now.Sub(r.since) < restAfter || now.Sub(r.returned) < restAtMost {
+	return now.Sub(r.since) >= restAfter
+}
+
+// returnsMemory tells, once in a rest, whether it is time to give memory back. Go collects
+// garbage when memory is asked for: a process that does nothing keeps what its last work, or
+// its start, took.
+func (r *rest) returnsMemory(now time.Time) bool {
+	if r.returned.After(r.since) || now.Sub(r.returned) < restAtMost {
 		return false
 	}
 	r.returned = now

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestRest_given_work_that_ends_should_begin_once_and_not_again_within_a_minute(t *testing.T) {
+func TestRest_given_work_that_ends_should_return_memory_once_and_not_again_within_a_minute(t *testing.T) {
 	start := time.Now()
 	var r rest
 	for _, look := range []struct {
@@ -31,7 +31,30 @@ func TestRest_given_work_that_ends_should_begin_once_and_not_again_within_a_minu
 		{301 * time.Second, 8, false}, // work goes on
 		{303 * time.Second, 8, true},
 	} {
-		if got := r.begins(look.moved, start.Add(look.at)); got != look.want {
+		now := start.Add(look.at)
+		if got := r.look(look.moved, now) && r.returnsMemory(now); got != look.want {
+			t.Errorf("after %v with %d messages: %v, want %v", look.at, look.moved, got, look.want)
+		}
+	}
+}
+
+func TestRest_given_work_that_ends_should_last_until_a_message_moves(t *testing.T) {
+	start := time.Now()
+	var r rest
+	for _, look := range []struct {
+		at    time.Duration
+		moved uint64
+		want  bool
+	}{
+		{0, 0, false},
+		{1 * time.Second, 0, false},
+		{2 * time.Second, 0, true},
+		{3 * time.Second, 0, true},
+		{4 * time.Second, 1, false},
+		{5 * time.Second, 1, false},
+		{6 * time.Second, 1, true},
+	} {
+		if got := r.look(look.moved, start.Add(look.at)); got != look.want {
 			t.Errorf("after %v with %d messages: %v, want %v", look.at, look.moved, got, look.want)
 		}
 	}

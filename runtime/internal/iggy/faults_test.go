@@ -60,7 +60,7 @@ func TestFaultsOfTheOfficialClientAreNotOurs(t *testing.T) {
 			want(t, newTestClient(t, testConfig(broker.Addr())).WaitUp(testContext(t)), nil)
 		}},
 		{"S5 Nagle is on", func(t *testing.T) {
-			raw, err := onConn(t, patience).socket.(*net.TCPConn).SyscallConn()
+			raw, err := onConn(t, patience).socket.(syscall.Conn).SyscallConn()
 			want(t, err, nil)
 			var noDelay int
 			want(t, raw.Control(func(fd uintptr) {

@@ -30,16 +30,19 @@ const (
 // processor up only after a call into C has lasted a while, so with many sinks in calls that
 // wait, everything else, the HTTP API first, would wait for one. With as many processors as
 // calls keep waiting there is one left. Where calls only compute there are as many as cores:
-// more would cost memory, which Go keeps for each, and context switches.
+// more would cost memory, which Go keeps for each, and context switches. At rest there is
+// one: while others are idle, Go wakes a thread to look for more work each time it finds
+// some, which is half of the CPU time of idle sinks (docs/performance.md).
 type processors struct {
-	cores int  // what Go would use by itself
 	fixed bool // GOMAXPROCS is in the environment: the operator's choice stays
 
-	kept atomic.Int64 // nanoseconds for which processors were kept so far
+	kept    atomic.Int64 // nanoseconds for which processors were kept so far
+	resting atomic.Bool  // there is one because nothing was to do
 
-	mu   sync.Mutex
-	at   time.Time // of the last look
-	seen int64     // kept, then
+	mu    sync.Mutex
+	cores int       // what Go would use by itself
+	at    time.Time // of the last look
+	seen  int64     // kept, then
 }
 
 func newProcessors() *processors {
@@ -48,24 +51,58 @@ func newProcessors() *processors {
 }
 
 // waited counts a call that has returned.
-func (p *processors) waited(d time.Duration) { p.kept.Add(int64(min(d, longestKept))) }
+func (p *processors) waited(d time.Duration) {
+	p.kept.Add(int64(min(d, longestKept)))
+	if p.resting.Load() {
+		p.rise()
+	}
+}
 
-// SetRunning tells how many connectors run, and adapts to what their calls did since it was
-// told last. It is to be called every now and then.
-func (h *Host) SetRunning(connectors int) { h.processors.adapt(connectors, time.Now()) }
-
-func (p *processors) adapt(connectors int, now time.Time) {
+// rise ends a rest before the next look.
+func (p *processors) rise() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	kept, elapsed := p.kept.Load(), now.Sub(p.at)
+	if p.resting.Load() {
+		p.set(p.cores)
+	}
+}
+
+// SetRunning tells how many connectors run and whether no message has moved for a while, and
+// adapts to what calls did since it was told last. It is to be called every now and then.
+func (h *Host) SetRunning(connectors int, resting bool) {
+	h.processors.adapt(connectors, resting, time.Now())
+}
+
+func (p *processors) adapt(connectors int, resting bool, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept, elapsed := p.kept.Load()-p.seen, now.Sub(p.at)
 	if p.fixed || elapsed <= 0 {
 		return
 	}
-	waiting := float64(kept-p.seen) / float64(elapsed)
-	p.at, p.seen = now, kept
-	present, wanted := runtime.GOMAXPROCS(0), p.wanted(connectors, waiting)
-	if wanted > present || wanted <= max(present/2, p.cores) && wanted < present { // stops the world
-		runtime.GOMAXPROCS(wanted)
+	p.at, p.seen = now, p.seen+kept
+	if resting && kept == 0 {
+		p.set(1)
+		p.resting.Store(p.cores > 1)
+		return
+	}
+	present, wanted := runtime.GOMAXPROCS(0), p.wanted(connectors, float64(kept)/float64(elapsed))
+	if wanted > present || wanted <= max(present/2, p.cores) {
+		p.set(wanted)
+	}
+}
+
+// set changes the number, which stops the world. Go's own is left to Go, which follows the
+// limits of the container.
+func (p *processors) set(n int) {
+	p.resting.Store(false)
+	switch n {
+	case runtime.GOMAXPROCS(0):
+	case p.cores:
+		runtime.SetDefaultGOMAXPROCS()
+		p.cores = runtime.GOMAXPROCS(0)
+	default:
+		runtime.GOMAXPROCS(n)
 	}
 }
 

@@ -51,15 +51,42 @@ func TestProcessors_given_64_sinks_in_calls_that_wait_when_they_stop_should_be_w
 			calling.Go(func() { repeat(stop, func() { run(s, "nap 300") }) })
 		}
 		await(t, "more processors", func() bool {
-			h.SetRunning(64)
+			h.SetRunning(64, false)
 			return runtime.GOMAXPROCS(0) >= 2*cores
 		})
 		close(stop)
 		calling.Wait()
 		await(t, "the first number", func() bool {
-			h.SetRunning(64)
+			h.SetRunning(64, false)
 			return runtime.GOMAXPROCS(0) == cores
 		})
+	})
+}
+
+func TestProcessors_given_a_rest_should_be_one_until_a_call_returns(t *testing.T) {
+	inChild(t, func(t *testing.T) {
+		os.Unsetenv("GOMAXPROCS")
+		runtime.SetDefaultGOMAXPROCS()
+		usual := runtime.GOMAXPROCS(0)
+		h, _ := newHost(t)
+		s := openSink(t, h, "ok")
+		look := func(resting bool, want int) {
+			t.Helper()
+			h.SetRunning(1, resting)
+			if got := runtime.GOMAXPROCS(0); got != want {
+				t.Errorf("at rest %v: %d processors, want %d", resting, got, want)
+			}
+		}
+		look(true, usual) // open has just returned
+		look(true, 1)
+		look(true, 1)
+		look(false, usual)
+		look(true, 1)
+		run(s, "nap 300")
+		if got := runtime.GOMAXPROCS(0); got != usual {
+			t.Errorf("%d processors after a call, want %d", got, usual)
+		}
+		look(true, usual) // a call that is repeated in vain moves nothing either
 	})
 }
 
@@ -69,7 +96,8 @@ func TestProcessors_given_the_operators_choice_should_stay(t *testing.T) {
 		runtime.GOMAXPROCS(3)
 		h, _ := newHost(t)
 		h.processors.waited(longestKept)
-		h.processors.adapt(64, h.processors.at.Add(longestKept))
+		h.processors.adapt(64, false, h.processors.at.Add(longestKept))
+		h.processors.adapt(64, true, h.processors.at.Add(longestKept))
 		if got := runtime.GOMAXPROCS(0); got != 3 {
 			t.Errorf("3 became %d", got)
 		}

@@ -67,6 +67,10 @@ func (r *reader) varint32() uint32 {
 // longVarint reads a varint of at most limit bytes, the last of which may not exceed
 // maxLast when all of them are used. Encodings longer than necessary are accepted.
 func (r *reader) longVarint(limit int, maxLast byte) uint64 {
+	if b := r.rest; len(b) > 1 && b[1] < 0x80 { // the length of most payloads
+		r.rest = b[2:]
+		return uint64(b[0]&0x7f) | uint64(b[1])<<7
+	}
 	var v uint64
 	for i, b := range r.rest {
 		if i == limit-1 && b > maxLast {

@@ -4,6 +4,8 @@
 
 package wire
 
+import "encoding/binary"
+
 // ProducedMessage is a message that a source handed over. The Has fields tell absent
 // from 0.
 type ProducedMessage struct {
@@ -59,6 +61,12 @@ func (r *reader) producedMessages() ProducedMessages {
 // producedMessage reads a message. Its header map is verified or, when that was done
 // before, only skipped.
 func (r *reader) producedMessage(m *ProducedMessage, verify bool) {
+	if len(r.rest) >= 8 && binary.LittleEndian.Uint64(r.rest)<<24 == 0 {
+		// Nothing but a payload, as most are: five tags that say so.
+		r.rest = r.rest[5:]
+		*m = ProducedMessage{Payload: r.bytes()}
+		return
+	}
 	if m.HasID = r.option(); m.HasID {
 		r.varint128(&m.ID)
 	} else {

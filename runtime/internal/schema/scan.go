@@ -80,6 +80,14 @@ func scanValue(b []byte, i int) (end int, seen uint64) {
 			} else {
 				i++
 			}
+		case '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			for i++; i < len(b) && b[i]-'0' <= 9; i++ {
+			}
+			if c = at(b, i); c == '.' || c|0x20 == 'e' {
+				if i = scanFraction(b, i); i < 0 {
+					return -1, 0
+				}
+			}
 		default:
 			if i = scanScalar(b, i, c); i < 0 {
 				return -1, 0
@@ -181,6 +189,11 @@ func scanNumber(b []byte, i int) int {
 	} else if i = scanDigits(b, i); i < 0 {
 		return -1
 	}
+	return scanFraction(b, i)
+}
+
+// scanFraction walks over what may follow the integer part of a number.
+func scanFraction(b []byte, i int) int {
 	if at(b, i) == '.' {
 		if i = scanDigits(b, i+1); i < 0 {
 			return -1

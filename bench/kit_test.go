@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The bare loop is this program again.
@@ -68,6 +69,27 @@ func TestKit_given_a_small_load_should_count_every_message_of_every_contender(t 
 		}
 		if ours := r.Contenders[oursName].Median; ours[firstAnswer] <= 0 || ours[allocations] <= 0 {
 			t.Errorf("%s: %+v", r.Name, ours)
+		}
+	}
+}
+
+func TestArrival_given_messages_that_come_should_be_looked_at_more_often_near_the_end(t *testing.T) {
+	start := time.Now()
+	first := arrival{count: 100, at: start}
+	for _, c := range []struct {
+		count int
+		after time.Duration
+		want  time.Duration
+	}{
+		{100, 0, 2 * time.Millisecond},                       // nothing to go by yet
+		{200, 10 * time.Millisecond, 45 * time.Millisecond},  // half of 90 ms
+		{200, time.Second, 100 * time.Millisecond},           // at most
+		{1000, 90 * time.Millisecond, 5 * time.Millisecond},  // half of 10 ms
+		{1090, 99 * time.Millisecond, 2 * time.Millisecond},  // at least
+		{1100, 100 * time.Millisecond, 2 * time.Millisecond}, // there are all
+	} {
+		if got := first.until(arrival{count: c.count, at: start.Add(c.after)}, 1100); got != c.want {
+			t.Errorf("%d messages after %v: %v, want %v", c.count, c.after, got, c.want)
 		}
 	}
 }

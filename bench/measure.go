@@ -251,6 +251,6 @@ func (first arrival) until(last arrival, messages int) time.Duration {
 	if moved == 0 {
 		return least
 	}
-	rest := last.at.Sub(first.at).Seconds() * float64(messages-last.count) / float64(moved)
-	return min(max(least, time.Duration(rest/2*1e9)), most)
+	rest := float64(last.at.Sub(first.at)) * float64(messages-last.count) / float64(moved)
+	return min(max(least, time.Duration(rest)/2), most)
 }

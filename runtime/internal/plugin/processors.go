@@ -32,12 +32,12 @@ const (
 // calls keep waiting there is one left. Where calls only compute there are as many as cores:
 // more would cost memory, which Go keeps for each, and context switches. At rest there is
 // one: while others are idle, Go wakes a thread to look for more work each time it finds
-// some, which is half of the CPU time of idle sinks (docs/performance.md).
+// some, which is a third of the CPU time of idle sinks (docs/performance.md).
 type processors struct {
 	fixed bool // GOMAXPROCS is in the environment: the operator's choice stays
 
 	kept    atomic.Int64 // nanoseconds for which processors were kept so far
-	resting atomic.Bool  // there is one because nothing was to do
+	resting atomic.Bool  // there are fewer than cores because nothing was to do
 
 	mu    sync.Mutex
 	cores int       // what Go would use by itself
@@ -83,7 +83,6 @@ func (p *processors) adapt(connectors int, resting bool, now time.Time) {
 	p.at, p.seen = now, p.seen+kept
 	if resting && kept == 0 {
 		p.set(1)
-		p.resting.Store(p.cores > 1)
 		return
 	}
 	present, wanted := runtime.GOMAXPROCS(0), p.wanted(connectors, float64(kept)/float64(elapsed))
@@ -95,7 +94,7 @@ func (p *processors) adapt(connectors int, resting bool, now time.Time) {
 // set changes the number, which stops the world. Go's own is left to Go, which follows the
 // limits of the container.
 func (p *processors) set(n int) {
-	p.resting.Store(false)
+	p.resting.Store(n < p.cores)
 	switch n {
 	case runtime.GOMAXPROCS(0):
 	case p.cores:

@@ -80,7 +80,7 @@ func scanValue(b []byte, i int) (end int, seen uint64) {
 			} else {
 				i++
 			}
-		case '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		case '1', '2', '3', '4', '5', '6', '7', '8', '9': // most numbers, without a call for an integer
 			for i++; i < len(b) && b[i]-'0' <= 9; i++ {
 			}
 			if c = at(b, i); c == '.' || c|0x20 == 'e' {

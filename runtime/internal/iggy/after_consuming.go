@@ -35,6 +35,7 @@ type afterConsuming struct {
 	probed time.Time
 
 	turn turn
+	owed []uint32 // partitions of which the server refused a store
 
 	// On their way, in this order.
 	probe, fetch *call
@@ -49,7 +50,7 @@ type share struct {
 	revoked   bool   // fetch no more of it
 	unclear   bool   // named by an answer that may mean nothing
 	placed    bool   // next is where to fetch
-	stored    bool   // the server has an offset
+	stored    bool   // an offset has been sent since it began, or was found on the server
 	oldest    bool   // instead of next: there is no offset to begin with
 	next      uint64
 	out       *Batch // with the caller, until Commit or GiveUp
@@ -76,7 +77,7 @@ func newAfterConsuming(c *Consumer) *afterConsuming {
 // caller holds keeps its place, so that nothing of its partition overtakes it.
 func (m *afterConsuming) rejoined() {
 	m.epoch++
-	m.known = false
+	m.known, m.owed = false, m.owed[:0] // what is owed is fetched again
 	m.turn = turn{interval: m.turn.interval}
 	for _, s := range m.owned {
 		s.named, s.revoked = 0, true
@@ -217,6 +218,7 @@ func (m *afterConsuming) place(ctx context.Context, s *share) error {
 	}
 	s.oldest = s.next == 0
 	s.stored = !s.oldest
+	m.position(s.partition).stored = s.stored
 	s.placed = true
 	return nil
 }
@@ -277,7 +279,18 @@ func (m *afterConsuming) take(ctx context.Context) error {
 		fetched.release()
 		return err
 	}
+	m.storeAgain()
 	return m.takeFetch(ctx, fetched)
+}
+
+// storeAgain stores what was refused: when nothing follows in a partition, no other commit makes up for it.
+func (m *afterConsuming) storeAgain() {
+	for _, partition := range m.owed {
+		if p := m.position(partition); p.valid {
+			m.store(partition, p.done)
+		}
+	}
+	m.owed = m.owed[:0]
 }
 
 // takeAnswer takes the answer of a call that may not have been made.
@@ -446,6 +459,8 @@ func (m *afterConsuming) store(partition uint32, offset uint64) {
 func (m *afterConsuming) revoked(b *Batch) bool {
 	return b.lost || b.epoch != m.epoch || !m.conn.alive() || m.shares[b.Partition].revoked
 }
+
+func (m *afterConsuming) refused(partition uint32) { m.owed = append(m.owed, partition) }
 
 func (m *afterConsuming) lost(partition uint32) {
 	s := m.shares[partition]

@@ -66,6 +66,32 @@ func TestNextBatchIsFetchedWhileOneIsConsumed(t *testing.T) {
 	wantStored(t, broker, 0, 29)
 }
 
+func TestRefusedStoreIsNotTakenForAPurge(t *testing.T) {
+	// Given a partition whose first offset the server refuses to store,
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 30)
+	refused := broker.Inject(devbroker.Fault{Command: devbroker.StoreConsumerOffset, When: devbroker.Nth(1), Action: devbroker.Answer(12001)})
+	c := newConsuming(t, broker, 10)
+	// then nothing is read again, although the next store finds no offset in front of it.
+	wantPayloads(t, consume(t, c, 30)[0], expected(0, 30))
+	wantNothing(t, c)
+	want(t, refused.Strikes(), 1)
+	wantStored(t, broker, 0, 29)
+}
+
+func TestLastStoreIsRepeatedWhenItWasRefused(t *testing.T) {
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 10)
+	refused := broker.Inject(devbroker.Fault{Command: devbroker.StoreConsumerOffset, When: devbroker.Nth(1), Action: devbroker.Answer(12001)})
+	c := newConsuming(t, broker, 10)
+	consume(t, c, 10)
+	wantNothing(t, c)
+	want(t, refused.Strikes(), 1)
+	wantStored(t, broker, 0, 9)
+}
+
 func TestBatchInRetryHoldsItsPartitionOnly(t *testing.T) {
 	// Given a batch of partition 0 that cannot be consumed yet,
 	broker := startBroker(t)

@@ -185,3 +185,4 @@ func (m *afterPolling) commit(*Batch)       {}
 func (m *afterPolling) giveUp(*Batch)       {}
 func (m *afterPolling) revoked(*Batch) bool { return false }
 func (m *afterPolling) lost(uint32)         {}
+func (m *afterPolling) refused(uint32)      {} // the same messages come again, and accept stores their offset

@@ -85,6 +85,8 @@ type mode interface {
 	revoked(*Batch) bool
 	// lost hears that a partition is not ours, or not the one it was.
 	lost(partition uint32)
+	// refused hears that the server did not store an offset.
+	refused(partition uint32)
 	// detach gives up what is on its way.
 	detach()
 }
@@ -297,13 +299,25 @@ func (c *Consumer) takeStores() (failed error) {
 			c.mode.lost(s.partition)
 		default:
 			failed = errors.Join(failed, err)
-			if gone {
-				c.beginAnew(s.partition)
-			}
+			c.takeStore(s.partition, gone, err)
 		}
 	}
 	c.stores = rest
 	return failed
+}
+
+// takeStore notes that an offset was stored, or not and why, and whether none was there before it.
+func (c *Consumer) takeStore(partition uint32, gone bool, err error) {
+	p := c.position(partition)
+	gone = gone && p.stored // not when the store before this one was refused
+	if err == nil {
+		p.stored = true
+	} else {
+		c.mode.refused(partition)
+	}
+	if gone {
+		c.beginAnew(partition)
+	}
 }
 
 // wasNothing tells whether nothing was stored before a store, where that was asked.

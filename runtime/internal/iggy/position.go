@@ -41,6 +41,7 @@ type position struct {
 	valid    bool   // done says something
 	appended uint64 // when the server appended the message at done; 0 when we did not see it
 	met      bool   // looked up on the server in the present membership
+	stored   bool   // the server has said that it has an offset
 	asked    time.Time
 
 	// first is where a group without a stored offset begins, once that has been found out: looking for the newest message

@@ -81,7 +81,7 @@ func seriesOf(m metric, values ...float64) (r runs) {
 }
 
 func TestGoal_given_figures_should_be_met_by_its_ratio_its_value_or_the_limit(t *testing.T) {
-	r := result{ours: seriesOf(rate, 200), others: []other{{bareName, seriesOf(rate, 500)}, {peerName, seriesOf(rate, 100)}}}
+	r := result{ours: seriesOf(rate, 200), one: seriesOf(rate, 250), others: []other{{bareName, seriesOf(rate, 500)}, {peerName, seriesOf(rate, 100)}}}
 	for _, c := range []struct {
 		goal       goal
 		met, known bool
@@ -89,6 +89,8 @@ func TestGoal_given_figures_should_be_met_by_its_ratio_its_value_or_the_limit(t 
 		{goal{rate, atLeast, 2, ofPeer}, true, true},
 		{goal{rate, atLeast, 2.5, ofPeer}, false, true},
 		{goal{rate, atLeast, 150, absolute}, true, true},
+		{goal{rate, atLeast, 0.8, ofOne}, true, true},
+		{goal{rate, atLeast, 0.9, ofOne}, false, true},
 		{goal{cpu, atMost, 1, absolute}, false, false},
 	} {
 		if text, met, known := c.goal.verdict(r); met != c.met || known != c.known {
@@ -133,6 +135,8 @@ func TestTables_given_any_scenario_should_move_whole_batches_and_have_a_name_of_
 				t.Errorf("%s: %q: %d messages for %d connectors", name, s.Name, s.Messages, s.Connectors)
 			case s.Kind == source && s.each()%s.Batch != 0:
 				t.Errorf("%s: %q: %d messages a source, which sends %d at once", name, s.Name, s.each(), s.Batch)
+			case s.one != "" && !names[s.one]:
+				t.Errorf("%s: %q is compared with %q, which does not come before it", name, s.Name, s.one)
 			}
 			names[s.Name] = true
 		}

@@ -103,15 +103,16 @@ type goal struct {
 
 type (
 	bound bool
-	scale bool
+	scale string
 )
 
 const (
 	atLeast bound = true
 	atMost  bound = false
 
-	ofPeer   scale = true // times what the peer does
-	absolute scale = false
+	absolute scale = ""
+	ofPeer   scale = "× the peer's "      // times what the peer does
+	ofOne    scale = "× one connector's " // times what we do with one connector
 )
 
 // nearLimit is how much of the bare loop is enough where the limit is the server's or the kernel's.
@@ -119,9 +120,12 @@ const nearLimit = 0.8
 
 // verdict says whether a goal is reached, and by which figure.
 func (g goal) verdict(r result) (text string, met, known bool) {
-	got, unit := r.ours.median(g.metric), string(g.metric)
-	if g.scale == ofPeer {
-		got, unit = got/r.of("peer").median(g.metric), "× the peer's "+unit
+	got, unit := r.ours.median(g.metric), string(g.scale)+string(g.metric)
+	switch g.scale {
+	case ofPeer:
+		got /= r.of(peerName).median(g.metric)
+	case ofOne:
+		got /= r.one.median(g.metric)
 	}
 	met = got >= g.value
 	sign := "≥"

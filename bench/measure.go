@@ -36,6 +36,7 @@ type result struct {
 	ours   runs              // both series of the same program
 	noise  figures           // between the two series
 	others []other           // in the order of the table
+	one    runs              // ours of the scenario that goals "of one" speak of
 	Failed map[string]string // contenders that did not get through, and why
 }
 
@@ -79,6 +80,11 @@ func (b *bench) measure(scenarios []scenario, tell func(result)) ([]result, erro
 		r, err := b.scenario(s)
 		if err != nil {
 			return results, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		for _, earlier := range results {
+			if earlier.Name == s.one {
+				r.one = earlier.ours
+			}
 		}
 		results = append(results, r)
 		tell(r)

@@ -41,6 +41,7 @@ type scenario struct {
 	OnePartition bool `json:"one_partition,omitempty"` // all messages are in the last one
 
 	goals []goal
+	one   string // the scenario before this one that is the same with one connector
 }
 
 type kind string

@@ -4,10 +4,7 @@
 
 package main
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // tables are the sets of scenarios that can be asked for.
 var tables = map[string]func() []scenario{
@@ -161,16 +158,21 @@ func designTable() []scenario {
 func growthTable() []scenario {
 	var table []scenario
 	for _, k := range []kind{sink, source} {
+		one := fastest(baseline(k))
 		for _, n := range connectors {
-			s := fastest(baseline(k))
+			s := one
 			s.Connectors, s.Messages = n, 3_200_000
+			if n > 1 {
+				s.one, s.goals = one.title(), []goal{{rate, atLeast, 0.8, ofOne}, {cpu, atMost, 1.2, ofOne}}
+			}
 			table = append(table, s)
 		}
 	}
 	for _, n := range connectors {
 		s := baseline(sink)
 		s.Connectors, s.Messages, s.Idle = n, n*1000, 3*time.Second
-		s.Name = strings.TrimSuffix(s.title(), ", ") + ", idle"
+		s.Name = s.title() + ", idle"
+		s.goals = []goal{{idleMemory, atMost, 25 + float64(n-1), absolute}} // 1 MB for each but the first
 		table = append(table, s)
 	}
 	for _, k := range []kind{sink, source} {

@@ -135,8 +135,8 @@ func TestTables_given_any_scenario_should_move_whole_batches_and_have_a_name_of_
 				t.Errorf("%s: %q: %d messages for %d connectors", name, s.Name, s.Messages, s.Connectors)
 			case s.Kind == source && s.each()%s.Batch != 0:
 				t.Errorf("%s: %q: %d messages a source, which sends %d at once", name, s.Name, s.each(), s.Batch)
-			case s.one != "" && !names[s.one]:
-				t.Errorf("%s: %q is compared with %q, which does not come before it", name, s.Name, s.one)
+			case s.single != "" && !names[s.single]:
+				t.Errorf("%s: %q is compared with %q, which does not come before it", name, s.Name, s.single)
 			}
 			names[s.Name] = true
 		}

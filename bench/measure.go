@@ -82,7 +82,7 @@ func (b *bench) measure(scenarios []scenario, tell func(result)) ([]result, erro
 			return results, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		for _, earlier := range results {
-			if earlier.Name == s.one {
+			if earlier.Name == s.single {
 				r.one = earlier.ours
 			}
 		}

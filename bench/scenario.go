@@ -40,8 +40,8 @@ type scenario struct {
 
 	OnePartition bool `json:"one_partition,omitempty"` // all messages are in the last one
 
-	goals []goal
-	one   string // the scenario before this one that is the same with one connector
+	goals  []goal
+	single string // the scenario before this one that is the same with one connector
 }
 
 type kind string

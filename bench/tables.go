@@ -166,7 +166,7 @@ func growthTable() []scenario {
 			s := one
 			s.Connectors, s.Messages = n, 3_200_000
 			if n > 1 {
-				s.one, s.goals = one.title(), []goal{{rate, atLeast, 0.8, ofOne}, {cpu, atMost, 1.2, ofOne}}
+				s.single, s.goals = one.title(), []goal{{rate, atLeast, 0.8, ofOne}, {cpu, atMost, 1.2, ofOne}}
 			}
 			table = append(table, s)
 		}

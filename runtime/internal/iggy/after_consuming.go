@@ -7,6 +7,7 @@ package iggy
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
@@ -460,7 +461,11 @@ func (m *afterConsuming) revoked(b *Batch) bool {
 	return b.lost || b.epoch != m.epoch || !m.conn.alive() || m.shares[b.Partition].revoked
 }
 
-func (m *afterConsuming) refused(partition uint32) { m.owed = append(m.owed, partition) }
+func (m *afterConsuming) refused(partition uint32) {
+	if !slices.Contains(m.owed, partition) {
+		m.owed = append(m.owed, partition)
+	}
+}
 
 func (m *afterConsuming) lost(partition uint32) {
 	s := m.shares[partition]

@@ -67,29 +67,25 @@ func TestNextBatchIsFetchedWhileOneIsConsumed(t *testing.T) {
 }
 
 func TestRefusedStoreIsNotTakenForAPurge(t *testing.T) {
-	// Given a partition whose first offset the server refuses to store,
-	broker := startBroker(t)
-	broker.Store().CreateTopic("s", "t", 1)
-	fill(broker, 0, 0, 30)
-	refused := broker.Inject(devbroker.Fault{Command: devbroker.StoreConsumerOffset, When: devbroker.Nth(1), Action: devbroker.Answer(12001)})
-	c := newConsuming(t, broker, 10)
-	// then nothing is read again, although the next store finds no offset in front of it.
-	wantPayloads(t, consume(t, c, 30)[0], expected(0, 30))
-	wantNothing(t, c)
-	want(t, refused.Strikes(), 1)
-	wantStored(t, broker, 0, 29)
+	consumeWithFirstStoreRefused(t, 30) // the next store finds no offset in front of it
 }
 
 func TestLastStoreIsRepeatedWhenItWasRefused(t *testing.T) {
+	consumeWithFirstStoreRefused(t, 10) // no other store follows
+}
+
+// consumeWithFirstStoreRefused reads batches of 10. Nothing may come twice, and the last offset must be stored.
+func consumeWithFirstStoreRefused(t *testing.T, total int) {
+	t.Helper()
 	broker := startBroker(t)
 	broker.Store().CreateTopic("s", "t", 1)
-	fill(broker, 0, 0, 10)
+	fill(broker, 0, 0, total)
 	refused := broker.Inject(devbroker.Fault{Command: devbroker.StoreConsumerOffset, When: devbroker.Nth(1), Action: devbroker.Answer(12001)})
 	c := newConsuming(t, broker, 10)
-	consume(t, c, 10)
+	wantPayloads(t, consume(t, c, total)[0], expected(0, total))
 	wantNothing(t, c)
 	want(t, refused.Strikes(), 1)
-	wantStored(t, broker, 0, 9)
+	wantStored(t, broker, 0, uint64(total-1))
 }
 
 func TestBatchInRetryHoldsItsPartitionOnly(t *testing.T) {

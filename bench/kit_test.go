@@ -5,7 +5,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +28,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// measured is a scenario as the JSON file tells it.
+type measured struct {
+	Name       string `json:"name"`
+	Contenders map[string]struct {
+		Median  map[metric]float64 `json:"median"`
+		Failure string             `json:"failure"`
+	} `json:"contenders"`
+}
+
+func readResults(t *testing.T, path string) (results []measured) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &results); err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
 // This runtime is its own peer here: it takes its own configuration files.
 func TestKit_given_a_small_load_should_count_every_message_of_every_contender(t *testing.T) {
 	asJSON := filepath.Join(t.TempDir(), "bench.json")
@@ -40,20 +63,7 @@ func TestKit_given_a_small_load_should_count_every_message_of_every_contender(t 
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(asJSON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var results []struct {
-		Name       string `json:"name"`
-		Contenders map[string]struct {
-			Median  map[metric]float64 `json:"median"`
-			Failure string             `json:"failure"`
-		} `json:"contenders"`
-	}
-	if err := json.Unmarshal(data, &results); err != nil {
-		t.Fatal(err)
-	}
+	results := readResults(t, asJSON)
 	if len(results) != 11 {
 		t.Errorf("%d scenarios, want 11", len(results))
 	}
@@ -70,6 +80,46 @@ func TestKit_given_a_small_load_should_count_every_message_of_every_contender(t 
 		if ours := r.Contenders[oursName].Median; ours[firstAnswer] <= 0 || ours[allocations] <= 0 {
 			t.Errorf("%s: %+v", r.Name, ours)
 		}
+	}
+}
+
+func TestKit_given_a_runtime_that_ends_early_should_go_on_and_fail_at_the_end(t *testing.T) {
+	command, err := filepath.Abs("../build/iggy-connect-go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	build, asJSON := t.TempDir(), filepath.Join(t.TempDir(), "bench.json")
+	script := "#!/bin/sh\n[ \"$1\" = broker ] && exec " + command + " \"$@\"\necho 'the reason' >&2\nexit 3\n"
+	if err := os.WriteFile(filepath.Join(build, "iggy-connect-go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err = run([]string{
+		"--build", build, "--rounds", "2", "--messages", "1000", "--markdown", "", "--json", asJSON, "--only", "^sink, (json|raw)$",
+	})
+	if want := oursName + " failed in 2 of 2 scenarios: sink, json; sink, raw"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	for _, r := range readResults(t, asJSON) {
+		ours, bare := r.Contenders[oursName], r.Contenders[bareName]
+		if !strings.Contains(ours.Failure, "ended early (exit status 3)") || !strings.Contains(ours.Failure, "the reason") {
+			t.Errorf("%s: %q", r.Name, ours.Failure)
+		}
+		if bare.Failure != "" || bare.Median[peak] <= 0 {
+			t.Errorf("%s: %+v", r.Name, bare)
+		}
+	}
+}
+
+func TestKit_given_an_interrupt_should_keep_what_was_measured_before(t *testing.T) {
+	b := bench{build: "../build", rounds: 1, limit: 1000}
+	scenarios, err := choose("quick", "^sink, (json|raw|avro)$")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	results, err := b.measure(ctx, scenarios, func(result) { interrupt() })
+	if len(results) != 1 || results[0].Name != "sink, json" || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d results, %v", len(results), err)
 	}
 }
 

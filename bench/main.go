@@ -8,6 +8,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,9 +16,11 @@ import (
 	"log"
 	"maps"
 	"os"
+	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -56,7 +59,9 @@ func run(args []string) error {
 		b.peer = nil
 	}
 	start := time.Now()
-	results, err := b.measure(scenarios, func(r result) { fmt.Fprintln(os.Stderr, r.line()) })
+	interrupted, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer release()
+	results, err := b.measure(interrupted, scenarios, func(r result) { fmt.Fprintln(os.Stderr, r.line()) })
 	if len(results) == 0 {
 		return err
 	}
@@ -69,7 +74,7 @@ func run(args []string) error {
 	write(asMarkdown, []byte(markdown(results)))
 	fmt.Print(markdown(results))
 	fmt.Println(summary(results, time.Since(start)))
-	return err
+	return errors.Join(err, failures(results))
 }
 
 func choose(table, only string) ([]scenario, error) {

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -37,7 +38,7 @@ type result struct {
 	noise  figures           // between the two series
 	others []other           // in the order of the table
 	one    runs              // ours of the scenario that goals "of one" speak of
-	Failed map[string]string // contenders that did not get through, and why
+	Failed map[string]string // contenders that did not get through, and why; they are not run again
 }
 
 type other struct {
@@ -61,8 +62,9 @@ const (
 	peerName = "peer"
 )
 
-// measure runs every scenario and tells each result as soon as it is there.
-func (b *bench) measure(scenarios []scenario, tell func(result)) ([]result, error) {
+// measure runs every scenario and tells each result as soon as it is there. When it is
+// interrupted, it returns what is whole until then.
+func (b *bench) measure(ctx context.Context, scenarios []scenario, tell func(result)) ([]result, error) {
 	var err error
 	if b.dir, err = os.MkdirTemp("", "iggy-bench-"); err != nil {
 		return nil, err
@@ -78,6 +80,9 @@ func (b *bench) measure(scenarios []scenario, tell func(result)) ([]result, erro
 			s.Messages = max(1, min(s.Messages, b.limit)/s.Connectors/s.Batch) * s.Batch * s.Connectors
 		}
 		r, err := b.scenario(s)
+		if ctx.Err() != nil {
+			return results, fmt.Errorf("%s: %w", s.Name, context.Cause(ctx))
+		}
 		if err != nil {
 			return results, fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -123,14 +128,11 @@ func (b *bench) scenario(s scenario) (result, error) {
 			if failed[names[i]] != "" {
 				continue
 			}
-			f, err := b.once(s, contenders[i], topics)
-			if err != nil && names[i] == oursName {
-				return result{}, err
-			} else if err != nil {
+			if f, err := b.once(s, contenders[i], topics); err != nil {
 				failed[names[i]] = err.Error()
-				continue
+			} else {
+				series[i] = append(series[i], f)
 			}
-			series[i] = append(series[i], f)
 		}
 	}
 	r := result{scenario: s, ours: append(series[0], series[2]...), noise: figures{}, others: []other{{bareName, series[1]}}, Failed: failed}
@@ -174,7 +176,7 @@ func (b *bench) once(s scenario, c contender, topics *topics) (figures, error) {
 	p.allocatedBefore, _ = p.allocated()
 	f, err := b.observe(j, p)
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, p.complaint())
+		return nil, p.explain(err)
 	}
 	return f, nil
 }

@@ -121,7 +121,13 @@ func writeGoals(b *strings.Builder, results []result) {
 
 // line tells one result while others are still measured.
 func (r result) line() string {
-	main := columns[slices.IndexFunc(columns, func(m metric) bool { return len(r.ours.values(m)) > 0 && (r.Rate == 0 || m == oldest50) })]
+	main := rate
+	switch {
+	case r.Rate > 0:
+		main = oldest50
+	case r.Idle > 0:
+		main = idleMemory
+	}
 	text := fmt.Sprintf("%-60s %s %s", r.Name, r.cell(main), main)
 	for _, o := range r.others {
 		text += fmt.Sprintf(", %s %s", o.name, r.comparison(o, main))
@@ -130,6 +136,20 @@ func (r result) line() string {
 		text += fmt.Sprintf("\n    %s failed: %s", name, strings.ReplaceAll(strings.TrimSpace(why), "\n", "\n    "))
 	}
 	return text
+}
+
+// failures is an error where this runtime did not get through.
+func failures(results []result) error {
+	var names []string
+	for _, r := range results {
+		if r.Failed[oursName] != "" {
+			names = append(names, r.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s failed in %d of %d scenarios: %s", oursName, len(names), len(results), strings.Join(names, "; "))
 }
 
 // summary is the last line.
@@ -196,12 +216,12 @@ func encode(results []result) []byte {
 	var all []entry
 	for _, r := range results {
 		e := entry{r.scenario, map[string]contender{}}
-		ours := describe(r.ours)
-		ours.Noise = r.noise
-		e.Contenders[oursName] = ours
-		for _, o := range r.others {
+		for _, o := range append([]other{{oursName, r.ours}}, r.others...) {
 			c := describe(o.runs)
 			c.Failure = r.Failed[o.name]
+			if o.name == oursName {
+				c.Noise = r.noise
+			}
 			e.Contenders[o.name] = c
 		}
 		all = append(all, e)

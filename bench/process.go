@@ -88,10 +88,13 @@ func (p *process) stop() {
 	}
 }
 
-// complaint is the end of what the process has printed.
-func (p *process) complaint() string {
+// explain adds to an error how the process ended, if it did, and the end of what it has printed.
+func (p *process) explain(err error) error {
+	if p.ended() {
+		err = fmt.Errorf("the process ended early (%v): %w", p.ProcessState, err)
+	}
 	text, _ := os.ReadFile(p.log)
-	return string(text[max(0, len(text)-2000):])
+	return fmt.Errorf("%w\n%s", err, text[max(0, len(text)-2000):])
 }
 
 // cpu is the CPU time of all threads of the process. Linux has a clock for each process;

@@ -50,7 +50,7 @@ func (r *runtime) start(j job) (*process, error) {
 	p.api, p.profiled = "http://"+api, j.profiled()
 	if err := p.awaitRunning(j); err != nil {
 		p.stop()
-		return nil, fmt.Errorf("%s: %w\n%s", r.name, err, p.complaint())
+		return nil, p.explain(err)
 	}
 	return p, nil
 }

@@ -5,17 +5,12 @@
 package plugin
 
 // #cgo CFLAGS: -std=gnu11 -Wall -Wextra -I${SRCDIR}/../../../abi
-// #cgo LDFLAGS: -ldl
-// #include <dlfcn.h>
-// #include <stdlib.h>
 // #include "calls.h"
 import "C"
 
 import (
-	"fmt"
 	"strings"
 	"time"
-	"unsafe"
 )
 
 // No call is marked nocallback: plugins log on the thread of the caller. None is marked
@@ -36,18 +31,6 @@ type result struct {
 
 func resultOf(r C.struct_host_result) result {
 	return result{int32(r.code), time.Duration(r.cpu_ns), time.Duration(r.waited_ns)}
-}
-
-// empty gives empty slices an address: plugins make slices of what they get, and a null
-// pointer is undefined behaviour there.
-var empty [1]byte
-
-// address of the first byte, for the call at hand; cgo keeps the memory in place.
-func address(b []byte) (*C.uint8_t, C.size_t) {
-	if len(b) == 0 {
-		return (*C.uint8_t)(&empty[0]), 0
-	}
-	return (*C.uint8_t)(unsafe.SliceData(b)), C.size_t(len(b))
 }
 
 func (f *sinkFunctions) callOpen(id uint32, config []byte) result {
@@ -97,53 +80,6 @@ func (f *sourceFunctions) callBatchResult(id uint32, batchID uint64, outcome uin
 
 func (f *sourceFunctions) callClose(id uint32) result {
 	return resultOf(C.host_close((*C.iggy_sink_close_fn)(f.close), C.uint32_t(id)))
-}
-
-// dynamicLibrary is a library in the address space of this process. There is no unload:
-// threads of a plugin may run its code until the process ends.
-type dynamicLibrary struct{ handle unsafe.Pointer }
-
-func loadDynamic(path string) (dynamicLibrary, error) {
-	cPath := C.CString(path)
-	defer C.free(unsafe.Pointer(cPath))
-	var reason [512]C.char
-	handle := C.host_load(cPath, &reason[0], C.size_t(len(reason)))
-	if handle == nil {
-		return dynamicLibrary{}, &UnusableError{Code: LoadFailed, Path: path, text: fmt.Sprintf(
-			"plugin library %s cannot be loaded: %s", path, C.GoString(&reason[0]))}
-	}
-	return dynamicLibrary{handle}, nil
-}
-
-// symbol looks one of the names up that the library itself exports according to info: the
-// loader would search its dependencies too.
-func (l dynamicLibrary) symbol(info *Info, name string) unsafe.Pointer {
-	if !info.exports(name) {
-		return nil
-	}
-	cName := C.CString(name)
-	defer C.free(unsafe.Pointer(cName))
-	return C.dlsym(l.handle, cName)
-}
-
-func (l dynamicLibrary) sink(info *Info) sinkFunctions {
-	return sinkFunctions{
-		open:    (*C.iggy_sink_open_fn)(l.symbol(info, symSinkOpen)),
-		consume: (*C.iggy_sink_consume_fn)(l.symbol(info, symSinkConsume)),
-		close:   (*C.iggy_sink_close_fn)(l.symbol(info, symSinkClose)),
-		version: (*C.iggy_sink_version_fn)(l.symbol(info, symSinkVersion)),
-	}
-}
-
-func (l dynamicLibrary) source(info *Info) sourceFunctions {
-	return sourceFunctions{
-		open:         (*C.iggy_source_open_fn)(l.symbol(info, symSourceOpen)),
-		handle:       (*C.iggy_source_handle_fn)(l.symbol(info, symSourceHandle)),
-		close:        (*C.iggy_source_close_fn)(l.symbol(info, symSourceClose)),
-		version:      (*C.iggy_source_version_fn)(l.symbol(info, symSourceVersion)),
-		handle_v2:    (*C.iggy_source_handle_v2_fn)(l.symbol(info, symSourceHandleV2)),
-		batch_result: (*C.iggy_source_batch_result_fn)(l.symbol(info, symSourceBatchResult)),
-	}
 }
 
 func (f *sinkFunctions) callVersion() string { return callVersion(f.version) }

@@ -13,8 +13,6 @@ package plugin
 // #include "calls.h"
 import "C"
 
-import "unsafe"
-
 //export hostSendV1
 func hostSendV1(id C.uint32_t, messages *C.host_byte, length C.size_t) {
 	bytes, ok := view(messages, length)
@@ -34,16 +32,4 @@ func hostLog(instance C.uint32_t, level C.uint8_t, target *C.host_byte, targetLe
 	targetBytes, _ := view(target, targetLength)
 	messageBytes, _ := view(message, messageLength)
 	logRecord(uint32(instance), uint8(level), targetBytes, messageBytes)
-}
-
-// view is memory of the plugin as a slice, valid until the callback returns. With length 0
-// the pointer may be anything.
-func view(data *C.host_byte, length C.size_t) (bytes []byte, ok bool) {
-	switch {
-	case length == 0:
-		return nil, true
-	case data == nil || length > maxLength:
-		return nil, false
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(data)), length), true
 }

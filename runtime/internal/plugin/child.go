@@ -186,7 +186,7 @@ func (c *Child) limit() {
 }
 
 // send fails when the process dies, which is seen elsewhere.
-func (c *Child) send(f frame) { _, _ = c.channel.Write(f.bytes()) }
+func (c *Child) send(f frame) { _, _ = c.channel.Write(contents(&f)) }
 
 // PID is the id of the process.
 func (c *Child) PID() int { return c.command.Process.Pid }
@@ -343,7 +343,7 @@ func (c *Child) do(f frame, arguments ...[]byte) (answer, error) {
 	if limit := c.options.CallTimeout; limit > 0 {
 		defer time.AfterFunc(limit, func() { c.expire(call.slot, limit) }).Stop()
 	}
-	_, _ = c.channel.Write(call.frame.bytes()) // fails when the process dies, which is seen below
+	_, _ = c.channel.Write(contents(&call.frame)) // fails when the process dies, which is seen below
 	return c.await(call)
 }
 

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"unsafe"
 )
 
 // maxLength is beyond what any plugin hands over at once: a greater length is a mistake,
@@ -40,15 +39,13 @@ var kindNames = map[C.uint32_t]string{
 	C.FRAME_SOURCE_BATCH_RESULT: CallBatchResult, C.FRAME_SOURCE_CLOSE: CallClose, C.FRAME_SIGNALS: "signals",
 }
 
-func (f *frame) bytes() []byte { return unsafe.Slice((*byte)(unsafe.Pointer(f)), frameBytes) }
-
 // parsePacket checks a packet of a child, which may be anything. What it accepts is of a
 // kind that children send, with a text of the lengths that it says.
 func parsePacket(packet []byte) (f frame, text []byte, err error) {
 	if len(packet) < frameBytes {
 		return f, nil, fmt.Errorf("a packet of %d bytes, a frame has %d", len(packet), frameBytes)
 	}
-	copy(f.bytes(), packet)
+	copy(contents(&f), packet)
 	text = packet[frameBytes:]
 	var want uint64
 	switch f.kind {

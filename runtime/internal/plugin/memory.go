@@ -10,7 +10,6 @@ import "C"
 import (
 	"fmt"
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,7 +88,7 @@ func readReport(batches *memory) crashReport {
 	if err != nil || n != len(content) {
 		return crashReport{slot: noSlot}
 	}
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&head)), C.sizeof_struct_crash_report), content)
+	copy(contents(&head), content)
 	if head.written != 1 {
 		return crashReport{slot: noSlot}
 	}

@@ -10,14 +10,13 @@ package main
 // #include <stdint.h>
 // typedef const uint8_t const_byte;
 // typedef const char const_char;
+// typedef void log_fn(void);
 import "C"
-
-import "unsafe"
 
 var version = C.CString("4.5.6")
 
 //export iggy_sink_open
-func iggy_sink_open(C.uint32_t, *C.const_byte, C.size_t, unsafe.Pointer) C.int32_t { return 0 }
+func iggy_sink_open(C.uint32_t, *C.const_byte, C.size_t, *C.log_fn) C.int32_t { return 0 }
 
 //export iggy_sink_consume
 func iggy_sink_consume(C.uint32_t, *C.const_byte, C.size_t, *C.const_byte, C.size_t, *C.const_byte, C.size_t) C.int32_t {

@@ -53,6 +53,8 @@ lint:
 	@.ci/setup cc
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt needed: $$unformatted"; exit 1; fi
+	@others=$$(git grep -l '"unsafe"' -- '*.go' ':!runtime/internal/plugin/unsafe.go'); \
+	if [ -n "$$others" ]; then echo "unsafe belongs into runtime/internal/plugin/unsafe.go: $$others"; exit 1; fi
 	.ci/headers
 	go vet ./...
 	go run $(STATICCHECK) ./...

@@ -21,7 +21,6 @@ func dial(ctx context.Context, cfg Config, address string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	socket = quicken(socket)
 	if cfg.TLS == nil {
 		return newConn(address, socket, socket, cfg.CallTimeout, !cfg.unattended), nil
 	}

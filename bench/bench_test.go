@@ -142,7 +142,7 @@ func TestTables_given_any_scenario_should_move_whole_batches_and_have_a_name_of_
 		}
 	}
 	full, _ := choose("full", "")
-	tooLarge := 4 * 3 * 3 * 2 * 2 // 64 KiB with 1,000 a batch of 64 sources, 10,000 of 4, 16 and 64
+	tooLarge := 2 * 4 * 3 * 3 * 2 * 2 // 64 KiB with 1,000 a batch of 64 connectors, 10,000 of 4, 16 and 64
 	if want := 2*3*4*4*3*2*4*2 - tooLarge + 3; len(full) != want {
 		t.Errorf("the full table has %d scenarios, want %d", len(full), want)
 	}

@@ -108,7 +108,6 @@ static int32_t apply(struct source *source, enum iggy_batch_result result) {
     if (source->nacks == IGGY_MAX_CONSECUTIVE_NACKS && !source->stopped) {
         stop(source, "too many batches in a row were Nacked");
     }
-    pthread_cond_signal(&source->changed);
     return source->stopped ? IGGY_INVALID : IGGY_OK;
 }
 
@@ -323,6 +322,7 @@ int32_t iggy_sdk_source_result(uint32_t id, uint64_t batch_id, uint8_t result) {
         if (result > IGGY_BATCH_NACK) code = IGGY_INVALID;
     }
     pthread_mutex_unlock(&source->mutex);
+    pthread_cond_signal(&source->changed); /* who wakes up under a held mutex waits again */
     iggy_sdk_instance_release(&instances, instance);
     return code;
 }

@@ -83,6 +83,16 @@ func TestKit_given_a_small_load_should_count_every_message_of_every_contender(t 
 	}
 }
 
+func TestKit_given_avro_of_every_size_should_move_it(t *testing.T) {
+	err := run([]string{
+		"--build", "../build", "--table", "full", "--rounds", "1", "--messages", "1000", "--markdown", "", "--json", "",
+		"--only", "^(sink|source), avro(, (64 B|1 KiB|64 KiB))?(, 100 a batch)$",
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKit_given_a_runtime_that_ends_early_should_go_on_and_fail_at_the_end(t *testing.T) {
 	command, err := filepath.Abs("../build/iggy-connect-go")
 	if err != nil {

@@ -13,18 +13,27 @@ import (
 	"github.com/twmb/avro"
 )
 
+// wholePayload is from how many bytes on a payload has all fields.
+const wholePayload = 128
+
 // payload is a JSON object of so many bytes, as bench/plugins/blast_source.c makes it.
 func payload(seq, size int) []byte {
 	head := fmt.Sprintf(`{"seq":%d`, seq)
-	if size >= 128 {
+	if size >= wholePayload {
 		head += fmt.Sprintf(`,"name":"sensor-%d","ok":true,"value":%d.5`, seq%17, seq*3)
 	}
 	head += `,"text":"`
 	return []byte(head + strings.Repeat("x", max(0, size-len(head)-2)) + `"}`)
 }
 
-const avroSchema = `{"type":"record","name":"measurement","fields":[{"name":"seq","type":"long"},{"name":"name","type":"string","default":""},` +
-	`{"name":"ok","type":"boolean","default":false},{"name":"value","type":"double","default":0},{"name":"text","type":"string"}]}`
+// avroSchema has the fields of a payload: a source takes no defaults for missing ones.
+func (s scenario) avroSchema() string {
+	more := ""
+	if s.Size >= wholePayload {
+		more = `{"name":"name","type":"string"},{"name":"ok","type":"boolean"},{"name":"value","type":"double"},`
+	}
+	return `{"type":"record","name":"measurement","fields":[{"name":"seq","type":"long"},` + more + `{"name":"text","type":"string"}]}`
+}
 
 // payloads are the messages of one send.
 func (s scenario) payloads(count int) ([][]byte, error) {
@@ -35,12 +44,12 @@ func (s scenario) payloads(count int) ([][]byte, error) {
 	if s.Schema != "avro" {
 		return all, nil
 	}
-	schema, err := avro.Parse(avroSchema)
+	schema, err := avro.Parse(s.avroSchema())
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		record := map[string]any{"name": "", "ok": false, "value": 0.0}
+		record := make(map[string]any)
 		if err := json.Unmarshal(all[i], &record); err != nil {
 			return nil, err
 		}

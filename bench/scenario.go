@@ -132,7 +132,7 @@ func (s scenario) connector(i int, j job) string {
 	}
 	fmt.Fprintf(&b, "[[streams]]\nstream = %q\nschema = %q\nbatch_length = %d\n%s", j.Stream, s.Schema, s.Batch, s.Settings)
 	if s.Schema == "avro" {
-		fmt.Fprintf(&b, "avro_schema_json = %q\n", avroSchema)
+		fmt.Fprintf(&b, "avro_schema_json = %q\n", s.avroSchema())
 	}
 	switch s.Kind {
 	case source:

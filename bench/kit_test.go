@@ -83,10 +83,10 @@ func TestKit_given_a_small_load_should_count_every_message_of_every_contender(t 
 	}
 }
 
-func TestKit_given_avro_of_every_size_should_move_it(t *testing.T) {
+func TestKit_given_avro_of_every_size_with_transforms_should_move_it(t *testing.T) {
 	err := run([]string{
 		"--build", "../build", "--table", "full", "--rounds", "1", "--messages", "1000", "--markdown", "", "--json", "",
-		"--only", "^(sink|source), avro(, (64 B|1 KiB|64 KiB))?(, 100 a batch)$",
+		"--only", "^(sink|source), avro(, (64 B|1 KiB|64 KiB))?, 100 a batch(, 3 transforms)?$",
 	})
 	if err != nil {
 		t.Error(err)

@@ -30,6 +30,10 @@ type Message struct {
 	arena []byte
 	used  int // by this message, also where the arena was too small
 
+	// Prints of the object lie in a place of their own: an encoder that borrowed Scratch
+	// and asks for the payload then must not write over it.
+	prints []byte
+
 	parts   splitter             // of the payload, for encoders and decoders
 	builder *flatbuffers.Builder // of FlatBuffers, when there are any
 }
@@ -59,6 +63,10 @@ func (m *Message) recycle() {
 		m.arena = make([]byte, 0, m.used+m.used/2)
 	}
 	m.arena, m.used = m.arena[:0], 0
+	if cap(m.prints) > most {
+		m.prints = nil
+	}
+	m.prints = m.prints[:0]
 	m.parts.recycle()
 	if m.builder != nil && len(m.builder.Bytes) > most {
 		m.builder = nil
@@ -86,7 +94,9 @@ func (m *Message) Schema() wire.Schema { return m.schema }
 // Bytes returns the payload. What transforms changed is printed here, once.
 func (m *Message) Bytes() []byte {
 	if m.object.changed {
-		m.SetPayload(m.schema, m.Keep(m.object.appendTo(m.Scratch())))
+		start := len(m.prints)
+		m.prints = m.object.appendTo(m.prints)
+		m.SetPayload(m.schema, m.prints[start:len(m.prints):len(m.prints)])
 	}
 	return m.data
 }

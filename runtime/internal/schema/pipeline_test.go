@@ -159,6 +159,23 @@ func TestMessagePrintsAndSplitsRepeatedly(t *testing.T) {
 	}
 }
 
+// Given a changed object, when it is printed after scratch was borrowed, then what is made of
+// the print does not write over it. An Avro datum did.
+func TestPrintIsSafeFromScratchBorrowedBefore(t *testing.T) {
+	m := NewMessage(wire.SchemaJSON, []byte(`{"a":1}`), nil)
+	for range 3 { // from the second on there is room in the arena
+		m.reset([]byte(`{"a":1}`), nil, true)
+		m.schema = wire.SchemaJSON
+		m.Object().Set(NewKey("b"), []byte(`"text"`))
+		scratch := m.Scratch()
+		text := m.Bytes()
+		m.Keep(append(scratch, bytes.Repeat([]byte{'#'}, 100)...))
+		if string(text) != `{"a":1,"b":"text"}` || string(m.Bytes()) != `{"a":1,"b":"text"}` {
+			t.Fatalf("the print became %s", text)
+		}
+	}
+}
+
 // Given text of any characters, when it is written as a JSON string, then it is valid,
 // has the short escapes and reads back.
 func TestStringsAreEscapedAndReadBack(t *testing.T) {

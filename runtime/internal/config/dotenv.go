@@ -5,7 +5,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/joho/godotenv"
@@ -24,6 +26,10 @@ func LoadDotenv() (file string, finding *Finding) {
 	}
 	variables, err := godotenv.Read(file)
 	if err != nil {
+		if pathError := (*fs.PathError)(nil); !errors.As(err, &pathError) {
+			// The parser quotes the lines that it could not read, which may hold secrets.
+			err = errors.New("a line is not of the form NAME=value, or a quoted value has no end")
+		}
 		return "", &Finding{
 			File: file, Severity: Warning,
 			Message: fmt.Sprintf("cannot load environment variables, none are taken from it: %s", reason(err)),

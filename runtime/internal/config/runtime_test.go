@@ -377,6 +377,16 @@ func TestGivenADotenvThenItFillsWhatIsNotSet(t *testing.T) {
 	}
 }
 
+func TestGivenADotenvThatCannotBeReadThenItsContentIsNotShown(t *testing.T) {
+	for _, content := range []string{"TOKEN\nPASSWORD=hunter2\n", "PASSWORD=\"hunter2\n", "PASSWORD='hunter2", "\ufeffPASSWORD=hunter2\n"} {
+		t.Setenv("IGGY_CONNECTORS_ENV_PATH", filepath.Join(inDir(t, "my.env", content), "my.env"))
+		_, finding := LoadDotenv()
+		if finding == nil || strings.Contains(finding.Message, "hunter2") || !strings.Contains(finding.Message, "NAME=value") {
+			t.Errorf("%q: got %v", content, finding)
+		}
+	}
+}
+
 func TestGivenDisplayConfigThenSettingsAreShownWithoutSecrets(t *testing.T) {
 	runtime := "[http]\napi_key = \"hunter2\"\n[connectors]\nbase_url = \"http://user:hunter2@host/x\"\n[connectors.request_headers]\nx-key = \"hunter2\"\n"
 	loaded, err := loadRuntime(t, runtime, "IGGY_DISPLAY_CONFIG=1", "IGGY_CONNECTORS_CONNECTORS_BASE_URL=http://u:hunter2@h")

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -85,11 +86,14 @@ func newTraceExporter(ctx context.Context, cfg config.Exporter) (sdktrace.SpanEx
 	return otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(endpoint.String()))
 }
 
+// userInfo is what stands before the last @ of what was meant to be a URL: it may hold a password.
+var userInfo = regexp.MustCompile(`^(\w+://)?.*@`)
+
 // parseEndpoint checks what the exporters would replace by their default.
 func parseEndpoint(text string) (*url.URL, error) {
 	endpoint, err := url.Parse(text)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return nil, fmt.Errorf("endpoint: '%s' is not a URL such as http://localhost:4317", text)
+		return nil, fmt.Errorf("endpoint: '%s' is not a URL such as http://localhost:4317", userInfo.ReplaceAllString(text, "${1}"+config.Masked+"@"))
 	}
 	return endpoint, nil
 }

@@ -201,6 +201,15 @@ func TestGivenABadEndpointThenTheStartFailsWithItsKey(t *testing.T) {
 	}
 }
 
+func TestGivenABadEndpointWithAPasswordThenItIsNotShown(t *testing.T) {
+	for _, endpoint := range []string{"http://user:hunter2@host:port/x", "user:hunter2@host:4317", "ftp://user:hunter2@host", "http://user:a/hunter2@host"} {
+		err := Validate(config.Exporter{Endpoint: endpoint})
+		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "******@host") {
+			t.Errorf("%q: %v", endpoint, err)
+		}
+	}
+}
+
 func TestGivenALevelOfAConnectorThenItsLoggersFollowAtOnce(t *testing.T) {
 	set, written := start(t, config.LogText, config.Telemetry{}, "RUST_LOG", "info,connector=error")
 	one := set.Logger.With(ConnectorKey, "a", ConnectorType, "sink")

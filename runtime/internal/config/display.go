@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// credentials are the user information of a URL that stands in a text.
-var credentials = regexp.MustCompile(`://[^/?#@\s]+@`)
+// credentials are the user information of a URL that stands in a text, up to the last @
+// of its authority.
+var credentials = regexp.MustCompile(`://[^/?#\s]+@`)
 
 // shown is a text of this key as logs and messages may show it.
 func (f *field) shown(text string) string {

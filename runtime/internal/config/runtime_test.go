@@ -389,7 +389,7 @@ func TestGivenADotenvThatCannotBeReadThenItsContentIsNotShown(t *testing.T) {
 
 func TestGivenDisplayConfigThenSettingsAreShownWithoutSecrets(t *testing.T) {
 	runtime := "[http]\napi_key = \"hunter2\"\n[connectors]\nbase_url = \"http://user:hunter2@host/x\"\n[connectors.request_headers]\nx-key = \"hunter2\"\n"
-	loaded, err := loadRuntime(t, runtime, "IGGY_DISPLAY_CONFIG=1", "IGGY_CONNECTORS_CONNECTORS_BASE_URL=http://u:hunter2@h")
+	loaded, err := loadRuntime(t, runtime, "IGGY_DISPLAY_CONFIG=1", "IGGY_CONNECTORS_CONNECTORS_BASE_URL=http://u:p@hunter2@h")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -302,6 +302,16 @@ func TestGivenAMissingReferenceThenTheConnectorFails(t *testing.T) {
 	}
 }
 
+func TestGivenAReferenceToWhatIsNoSmallFileThenTheConnectorFails(t *testing.T) {
+	large := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, make([]byte, maxReferenced+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := bindConnector(t, sinkFile("", "", "[plugin_config]\na = \"${file:/dev/zero}\"\nb = \"${file:"+large+"}\"\n"))
+	expectFinding(t, c.Findings, Error, "test.toml:14: plugin_config.a: cannot read the file of ${file:/dev/zero}: it is no regular file")
+	expectFinding(t, c.Findings, Error, "test.toml:15: plugin_config.b: cannot read the file of ", "it is larger than 1 MiB")
+}
+
 func TestGivenAFileNameThenItFillsWhatTheContentDoesNotSay(t *testing.T) {
 	content := strings.Join(strings.Split(sinkFile("", "", ""), "\n")[2:], "\n")
 	content = strings.Replace(content, "version = 3\n", "", 1)

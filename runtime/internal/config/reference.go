@@ -5,7 +5,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 )
@@ -77,11 +79,35 @@ func (r resolver) reference(reference string) (string, error) {
 		}
 		return value, nil
 	case "file":
-		content, err := os.ReadFile(name)
+		content, err := readReferenced(name)
 		if err != nil {
 			return "", fmt.Errorf("cannot read the file of %s: %v", reference, err)
 		}
 		return strings.TrimRight(string(content), "\r\n"), nil
 	}
 	return reference, nil
+}
+
+const maxReferenced = 1 << 20 // bytes of a file that a reference names
+
+// readReferenced reads no more than a secret or a certificate has: a device could fill
+// the memory of the process, a pipe keep it waiting, and with it all other connectors.
+func readReferenced(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxReferenced+1))
+	if err == nil && len(content) > maxReferenced {
+		err = errors.New("it is larger than 1 MiB")
+	}
+	return content, err
 }

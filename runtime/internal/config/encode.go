@@ -15,7 +15,7 @@ import (
 // EncodeTOML writes the table as a TOML document: plain values first, then tables,
 // both in their order. A null stands for an absent key and is left out, except
 // inside plugin_config and transforms, where it would mean something that TOML
-// cannot say; there it is an error, as is a whole number of more than 64 bits.
+// cannot say; there it is an error, as is a number that does not fit into 64 bits.
 func (t *Table) EncodeTOML() ([]byte, error) {
 	e := tomlEncoder{}
 	e.table(place{}, t)
@@ -145,10 +145,12 @@ func (e *tomlEncoder) inline(p place, value Value) {
 }
 
 func (e *tomlEncoder) number(p place, number json.Number) {
-	if !strings.ContainsAny(string(number), ".eE") {
-		if _, err := strconv.ParseInt(string(number), 10, 64); err != nil {
-			e.fail(p, "the number "+string(number))
-		}
+	_, err := strconv.ParseInt(string(number), 10, 64)
+	if strings.ContainsAny(string(number), ".eE") {
+		_, err = strconv.ParseFloat(string(number), 64)
+	}
+	if err != nil {
+		e.fail(p, "the number "+string(number))
 	}
 	e.out.WriteString(string(number))
 }

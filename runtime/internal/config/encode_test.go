@@ -48,6 +48,7 @@ func TestGivenNullsThenOnlyThoseThatMeanSomethingAreRefused(t *testing.T) {
 		`{"transforms":{"add":{"fields":[{"value":null}]}}}`: "transforms.add.fields[0].value: a TOML file cannot hold null",
 		`{"streams":[{"list":[null]}]}`:                      "streams[0].list[0]: a TOML file cannot hold null",
 		`{"plugin_config":{"big":9223372036854775808}}`:      "plugin_config.big: a TOML file cannot hold the number 9223372036854775808",
+		`{"plugin_config":{"big":[-1.5e400]}}`:               "plugin_config.big[0]: a TOML file cannot hold the number -1.5e400",
 	} {
 		if _, err := tableOf(t, text).EncodeTOML(); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v", text, err)
@@ -69,8 +70,8 @@ func FuzzEncodeTOML(f *testing.F) {
 		}
 		again, finding := ParseTOML("x", encoded)
 		if finding != nil {
-			// Numbers that a float cannot hold, and depth, are limits of reading.
-			if strings.Contains(finding.Message, "out of range") || strings.Contains(finding.Message, "deeper") || strings.Contains(finding.Message, "Inf") {
+			// Depth is a limit of reading.
+			if strings.Contains(finding.Message, "deeper") {
 				return
 			}
 			t.Fatalf("%v in\n%s", finding, encoded)

@@ -7,6 +7,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -258,6 +259,15 @@ func checkName(name, key string, report reporter) {
 func (s *Sink) check(report reporter) {
 	s.Isolation.check(report)
 	s.Common.checkDeadLetter(s.OnMessageError, report)
+	if s.consumesDeadLetters() && (s.OnFailure == FailureDeadLetter || s.OnMessageError == MessageDeadLetter) {
+		report("dead_letter", "topic %s of stream %s is one that the sink itself consumes: each letter would come back and be another letter", s.DeadLetter.Topic, s.DeadLetter.Stream)
+	}
+}
+
+func (s *Sink) consumesDeadLetters() bool {
+	return s.DeadLetter != nil && slices.ContainsFunc(s.Streams, func(stream SinkStream) bool {
+		return stream.Stream == s.DeadLetter.Stream && slices.Contains(stream.Topics, s.DeadLetter.Topic)
+	})
 }
 
 func (s *Source) check(report reporter) {

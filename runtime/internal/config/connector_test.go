@@ -189,6 +189,7 @@ func TestGivenABadConnectorThenOneLineNamesFileLineAndKey(t *testing.T) {
 		"no streams":         {"streams = []\n" + strings.Split(sourceFile("", "", ""), "[[")[0], "test.toml:1: streams: No streams configured for source"},
 		"dead letter":        {sinkFile(`on_failure = "dead_letter"`, "", ""), `test.toml:7: on_failure: "dead_letter" needs a section [dead_letter]`},
 		"dead letter topic":  {sinkFile("", "", "[dead_letter]\nstream = \"x\""), "test.toml:13: dead_letter.topic: missing, but required"},
+		"own dead letters":   {sinkFile(`on_message_error = "dead_letter"`, "", "[dead_letter]\nstream = \"s\"\ntopic = \"t\""), "test.toml:13: dead_letter: topic t of stream s is one that the sink itself consumes"},
 		"reject in a sink":   {sinkFile(`on_message_error = "reject_batch"`, "", ""), "is none of drop, dead_letter"},
 		"limit in the host":  {sinkFile(`memory_limit = "1 GiB"`, "", ""), `test.toml:7: memory_limit: it needs isolation = "process"`},
 		"uid in the host":    {sinkFile(`uid = 7`, "", ""), `test.toml:7: uid: it needs isolation = "process"`},

@@ -270,6 +270,9 @@ func fitsNothing(name string, prefixes map[ID][]string, known []settable) Findin
 	for _, prefixes := range prefixes {
 		for _, prefix := range prefixes {
 			for _, s := range known {
+				if s.path[0] == pluginConfigKey {
+					s.suffix += "_NAME" // of one of its keys; there is no variable for all
+				}
 				near = append(near, prefix+s.suffix)
 			}
 		}

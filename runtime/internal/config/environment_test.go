@@ -146,12 +146,13 @@ func TestGivenAVariableThatFitsTwoKeysThenBothFail(t *testing.T) {
 func TestGivenVariablesThatFitNoConnectorThenTheNearestIsNamed(t *testing.T) {
 	o := NewEnvironment([]string{
 		"IGGY_CONNECTORS_SINK_OUT_NAMES=x", "IGGY_CONNECTORS_SINK_OTHER_THING=x", "IGGY_CONNECTORS_SINK_OUT_STREAMS_256_STREAM=x",
-		"IGGY_CONNECTORS_SINK_OUT_TYPE=x", "IGGY_CONNECTORS_SINK_OUT_PATH=",
+		"IGGY_CONNECTORS_SINK_OUT_TYPE=x", "IGGY_CONNECTORS_SINK_OUT_PATH=", "IGGY_CONNECTORS_SINK_OUT_PLUGIN_CONFIG=x",
 	}).ConnectorOverrides([]ID{{KindSink, "out"}})
 	expectFinding(t, o.Findings, Warning, "IGGY_CONNECTORS_SINK_OUT_NAMES fits no connector", "did you mean IGGY_CONNECTORS_SINK_OUT_NAME?")
 	expectFinding(t, o.Findings, Warning, "IGGY_CONNECTORS_SINK_OTHER_THING fits no connector")
 	expectFinding(t, o.Findings, Warning, "IGGY_CONNECTORS_SINK_OUT_STREAMS_256_STREAM fits no connector")
-	if len(o.Findings) != 4 || len(o.byID) != 0 {
+	expectFinding(t, o.Findings, Warning, "IGGY_CONNECTORS_SINK_OUT_PLUGIN_CONFIG fits no connector", "did you mean IGGY_CONNECTORS_SINK_OUT_PLUGIN_CONFIG_NAME?")
+	if len(o.Findings) != 5 || len(o.byID) != 0 {
 		t.Errorf("got %+v", o)
 	}
 }

@@ -242,6 +242,8 @@ func TestOffsets_given_a_stopped_sink_when_rewound_should_read_again_from_there(
 	}{{"--set=0=6", 3}, {"--set=0=first", 10}, {"--rewind", 10}} {
 		before := len(harness.Records(t, r.Path("copy")))
 		mustCLI(t, "connectors", "stop", "copy", "--url", r.URL)
+		r.mustNotSet(t, s.Stream, 7, "null", "there is no partition 7 of ")
+		r.mustNotSet(t, s.Stream, 0, "10", "has no message with the offset 10 yet")
 		mustCLI(t, "connectors", "offsets", "copy", change.flag, "--url", r.URL)
 		mustCLI(t, "connectors", "start", "copy", "--url", r.URL)
 		harness.Eventually(t, change.flag+" brings messages again", func() bool {
@@ -251,5 +253,14 @@ func TestOffsets_given_a_stopped_sink_when_rewound_should_read_again_from_there(
 		if want := uint64(10 - change.again); got != want {
 			t.Errorf("%s: it begins with offset %d, want %d", change.flag, got, want)
 		}
+	}
+}
+
+// mustNotSet asks for an offset of copy that cannot be.
+func (r *runtime) mustNotSet(t *testing.T, stream string, partition int, offset, reason string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"offsets":[{"stream":%q,"topic":"t","partition":%d,"stored_offset":%s}]}`, stream, partition, offset)
+	if status, answer := r.call("PUT", "/sinks/copy/offsets", body); status != 400 || !strings.Contains(answer, reason) {
+		t.Errorf("PUT %s: %d %s, want 400 with %q", body, status, answer, reason)
 	}
 }

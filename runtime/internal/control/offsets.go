@@ -8,6 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	iggcon "github.com/apache/iggy/foreign/go/contracts"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/api"
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
@@ -126,24 +129,38 @@ func match(subscriptions []subscription, o api.NewOffset) (subscription, bool) {
 	return subscription{}, false
 }
 
-// consumerNotResolved is Iggy's status for a partition that another member owns.
-const consumerNotResolved = 3022
+// Iggy's statuses for a partition that another member owns, or that is none, and for an
+// offset behind the last message.
+const (
+	consumerNotResolved = 3022
+	invalidOffset       = 4100
+)
 
 // setOffset stores one offset, or deletes it: the group then begins with the
 // oldest message.
 func setOffset(ctx context.Context, client *iggy.Client, s subscription, o api.NewOffset) error {
+	topic, err := client.Topic(ctx, s.stream, s.topic)
+	if err != nil {
+		return err
+	}
+	if topic == nil || !slices.ContainsFunc(topic.Partitions, func(p iggcon.PartitionContract) bool { return p.Id == o.Partition }) {
+		return coded(api.CodeInvalidConfiguration, fmt.Errorf("there is no partition %d of %s/%s", o.Partition, s.stream, s.topic))
+	}
 	if err := client.JoinGroup(ctx, s.stream, s.topic, s.group); err != nil {
 		return err
 	}
 	defer client.LeaveGroup(ctx, s.stream, s.topic, s.group)
-	var err error
 	if o.Stored == nil {
 		err = client.DeleteOffset(ctx, s.of(o.Partition))
 	} else {
 		err = client.StoreOffset(ctx, s.of(o.Partition), *o.Stored)
 	}
-	if status := (*iggy.StatusError)(nil); errors.As(err, &status) && status.Code == consumerNotResolved {
+	status := (*iggy.StatusError)(nil)
+	switch {
+	case errors.As(err, &status) && status.Code == consumerNotResolved:
 		return coded(api.CodeConflict, fmt.Errorf("partition %d of %s/%s is read by another member of group %s", o.Partition, s.stream, s.topic, s.group))
+	case errors.As(err, &status) && status.Code == invalidOffset:
+		return coded(api.CodeInvalidConfiguration, fmt.Errorf("partition %d of %s/%s has no message with the offset %d yet", o.Partition, s.stream, s.topic, *o.Stored))
 	}
 	return err
 }

@@ -81,6 +81,7 @@ type connector struct {
 	mu      sync.Mutex
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when the supervisor has ended; nil before the first start
+	stays   bool          // a stop was asked for, and nothing else since
 	outcome chan error    // takes the result of the first attempt to open the plugin
 }
 
@@ -96,9 +97,9 @@ func (c *connector) start(first plan) <-chan error {
 		return refused
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel, c.done, c.outcome = cancel, make(chan struct{}), make(chan error, 1)
+	c.cancel, c.done, c.outcome, c.stays = cancel, make(chan struct{}), make(chan error, 1), false
 	c.status.set(StatusStarting)
-	go c.supervise(ctx, first, c.done)
+	go c.supervise(ctx, first)
 	return c.outcome
 }
 
@@ -113,18 +114,41 @@ func (c *connector) report(err error) {
 	}
 }
 
-// supervised tells whether the connector was started and has not stopped since.
+// supervised tells whether the connector was started and has neither stopped since nor
+// was asked to: one whose plugin call hangs only stops when the call returns.
 func (c *connector) supervised() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.done != nil && !isClosed(c.done)
+	return c.done != nil && !isClosed(c.done) && !c.stays
+}
+
+// startsAgain makes a connector that still stops start with its active configuration
+// when it has, and tells whether it still stops.
+func (c *connector) startsAgain() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stays = isClosed(c.done)
+	return !c.stays
+}
+
+// next is the context of the life that follows one that was asked to stop, nil where
+// none does.
+func (c *connector) next() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.set(StatusStopped)
+	if c.stays || c.closing.Load() {
+		close(c.done)
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	return ctx
 }
 
 // supervise keeps the connector running until ctx ends: a start that failed or an
 // instance that is over is followed by another after a pause.
-func (c *connector) supervise(ctx context.Context, p plan, done chan<- struct{}) {
-	defer close(done)
-	defer c.status.set(StatusStopped)
+func (c *connector) supervise(ctx context.Context, p plan) {
 	pause := backoff{min: c.env.Supervisor.InitialBackoff, max: c.env.Supervisor.MaxBackoff}
 	for {
 		began := time.Now()
@@ -132,25 +156,33 @@ func (c *connector) supervise(ctx context.Context, p plan, done chan<- struct{})
 		p = nil // the next attempt reads the configuration anew
 		c.instance.Store(nil)
 		c.report(err)
-		if ctx.Err() != nil {
-			return
-		}
 		if time.Since(began) > healthyLife {
 			pause.reset()
 		}
-		c.metrics.Errors.Inc()
-		c.status.fail(lifecycle, err)
-		c.log.Error("Connector has ended", "error", err)
-		if !c.env.Supervisor.Enabled {
-			<-ctx.Done()
-			return
+		if ctx.Err() == nil {
+			c.pauseAfter(ctx, err, &pause)
 		}
-		if !pause.wait(ctx) {
-			return
+		if ctx.Err() != nil {
+			if ctx = c.next(); ctx == nil {
+				return
+			}
 		}
 		c.metrics.Restarts.Inc()
 		c.status.set(StatusStarting)
 	}
+}
+
+// pauseAfter reports an end that nobody asked for, and waits until the next start or
+// until ctx ends.
+func (c *connector) pauseAfter(ctx context.Context, err error, pause *backoff) {
+	c.metrics.Errors.Inc()
+	c.status.fail(lifecycle, err)
+	c.log.Error("Connector has ended", "error", err)
+	if !c.env.Supervisor.Enabled {
+		<-ctx.Done()
+		return
+	}
+	pause.wait(ctx)
 }
 
 // live is one start of the connector, to its end.

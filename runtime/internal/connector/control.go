@@ -62,18 +62,19 @@ func (m *Manager) Restart(ctx context.Context, id config.ID) error {
 }
 
 // replace puts an instance of the active configuration in the place of the
-// present one. The guard is held.
+// present one, later where a call of that one does not return. The guard is held.
 func (m *Manager) replace(ctx context.Context, c *connector, id config.ID) error {
 	p, err := m.plan(ctx, c)
 	if err != nil {
 		return invalid(err)
 	}
-	if err := c.stop(ctx); err != nil {
-		return err
-	}
+	err = c.stop(ctx)
 	c.valve.open()
 	c.status.pause(false)
 	c.crashes.forgive()
+	if err != nil && (!p.describe().Enabled || c.startsAgain()) {
+		return err
+	}
 	c.adopt(p)
 	if !c.info.Load().Enabled {
 		return nil
@@ -215,6 +216,7 @@ func (c *connector) stop(ctx context.Context) error {
 	defer end()
 	c.mu.Lock()
 	cancel, done := c.cancel, c.done
+	c.stays = true
 	c.mu.Unlock()
 	if done == nil {
 		return nil

@@ -441,3 +441,36 @@ func TestHungCall_given_a_call_that_never_returns_when_it_is_too_old_should_show
 		})
 	}
 }
+
+func TestHungCall_given_a_restart_that_it_outlasts_when_it_returns_should_start_again(t *testing.T) {
+	requests := map[string]func(*Manager, context.Context, config.ID) error{"restart": (*Manager).Restart, "start": (*Manager).StartOne}
+	for name, request := range requests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.store.CreateTopic("s", "t", 1)
+			w.append("t", "{}")
+			id := w.sink("hung", "moody_sink", `["t"]`, "", hangs(w, "consume"))
+			w.start()
+			w.waitError(id, "plugin call consume has not returned for")
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			if name == "start" {
+				if err := w.manager.Stop(ctx, id); err == nil {
+					t.Error("the stop did not tell that the call hangs")
+				}
+				if err := w.manager.Pause(ctx, id); err == nil || !strings.Contains(err.Error(), "is not started") {
+					t.Errorf("the pause answered %v", err)
+				}
+			}
+			if err := request(w.manager, ctx, id); err == nil || !strings.Contains(err.Error(), "plugin call consume has not returned for") {
+				t.Errorf("it answered %v", err)
+			}
+			w.write("release", "")
+			w.waitStatus(id, StatusRunning)
+			if err := w.manager.Stop(ctx, id); err != nil {
+				t.Error(err)
+			}
+			w.waitStatus(id, StatusStopped)
+		})
+	}
+}

@@ -71,6 +71,9 @@ func (p Project) files() map[string]string {
 	return files
 }
 
+// targets of CMake's own: it refuses a library of such a name.
+var targets = []string{"all", "clean", "edit_cache", "help", "install", "package", "package_source", "preinstall", "rebuild_cache", "test"}
+
 var validName = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
 func (p Project) check() error {
@@ -81,6 +84,8 @@ func (p Project) check() error {
 		return fmt.Errorf("unknown language %q; accepted are %s", p.Lang, strings.Join(Langs, ", "))
 	case !slices.Contains(Kinds, p.Kind):
 		return fmt.Errorf("unknown kind %q; accepted are %s", p.Kind, strings.Join(Kinds, ", "))
+	case p.Lang != "rust" && slices.Contains(targets, p.Name):
+		return fmt.Errorf("%q is the name of a target that CMake has already; give another, such as %s_%s", p.Name, p.Name, p.Kind)
 	}
 	return nil
 }

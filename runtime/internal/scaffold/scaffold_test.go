@@ -71,6 +71,7 @@ func TestWrite_given_what_cannot_be_should_say_so_and_write_nothing(t *testing.T
 	}{
 		{Project{Name: "Orders", Lang: "c", Kind: "sink"}, "no name of a plugin"},
 		{Project{Name: "../orders", Lang: "c", Kind: "sink"}, "no name of a plugin"},
+		{Project{Name: "test", Lang: "c", Kind: "sink"}, "another, such as test_sink"},
 		{Project{Name: "orders", Lang: "java", Kind: "sink"}, "accepted are c, cpp, rust"},
 		{Project{Name: "orders", Lang: "c", Kind: "pipe"}, "accepted are source, sink"},
 	} {

@@ -185,7 +185,7 @@ type Connectors struct {
 	Dir             string            `key:"config_dir" default:"" doc:"local: the directory with one file a connector. Empty: no connectors."`
 	BaseURL         string            `key:"base_url" default:"" doc:"http: the URL that all paths are appended to. Required there."`
 	Timeout         time.Duration     `key:"timeout" default:"10s" doc:"http: how long one attempt of a request may take."`
-	RefreshInterval time.Duration     `key:"refresh_interval,new" default:"0" doc:"How often the active configurations are asked for again, and connectors started, restarted or stopped to match. 0: never."`
+	RefreshInterval time.Duration     `key:"refresh_interval,new" default:"0" doc:"How often the active configurations are asked for again, and connectors started, restarted or stopped to match; while they cannot be read nothing changes. 0: never."`
 	RequestHeaders  map[string]Secret `key:"request_headers,secret,noenv" doc:"http: headers of every request."`
 	URLTemplates    map[string]string `key:"url_templates,noenv" doc:"http: paths of single operations, with {key} and {version}."`
 	Response        Response          `key:"response" doc:"http: where the data lies in an answer."`

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,15 +47,25 @@ func NewLocal(dir string, environ config.Environment) *Local {
 	return &Local{dir: dir, environ: environ, disk: durable.OS{}}
 }
 
-// Active returns the active version of every connector.
+// Active returns the active version of every connector. Only here, at the start, a missing
+// directory means that there are none: one that vanishes later took none of them away.
 func (l *Local) Active(context.Context) (Set, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var set Set
+	if l.dir != "" && !exists(l.dir) {
+		set.Findings = append(set.Findings, config.Finding{
+			File: l.dir, Severity: config.Warning, Message: "the directory of connectors does not exist, creating it",
+		})
+		if err := os.MkdirAll(l.dir, 0o755); err != nil {
+			return Set{}, err
+		}
+	}
 	shelf, err := l.read()
 	if err != nil {
 		return Set{}, err
 	}
-	set := Set{Findings: shelf.findings}
+	set.Findings = append(set.Findings, shelf.findings...)
 	for _, id := range sortedIDs(shelf.versions) {
 		active := shelf.activeOf(id)
 		set.Connectors = append(set.Connectors, l.bound(active)...)
@@ -172,12 +181,6 @@ func (l *Local) read() (shelf, error) {
 // only its findings.
 func (l *Local) parseFiles(s *shelf) ([]*config.Connector, error) {
 	entries, err := os.ReadDir(l.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		s.findings = append(s.findings, config.Finding{
-			File: l.dir, Severity: config.Warning, Message: "the directory of connectors does not exist, creating it",
-		})
-		return nil, os.MkdirAll(l.dir, 0o755)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the directory of connectors: %w", err)
 	}

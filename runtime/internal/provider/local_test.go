@@ -147,6 +147,18 @@ func TestGivenNoDirectoryThenThereAreNoConnectors(t *testing.T) {
 		t.Errorf("it was not made: %v", err)
 	}
 
+	// One that vanishes while the runtime works is an error, and no reason to stop all.
+	p := local(missing)
+	if err := os.Remove(missing); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.ActiveVersions(ctx); err == nil || !strings.Contains(err.Error(), "cannot read the directory of connectors") {
+		t.Errorf("the directory has vanished: %v", err)
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("it was made again")
+	}
+
 	file := filepath.Join(directory(t, "file", ""), "file")
 	if _, err := local(file).Active(ctx); err == nil || !strings.Contains(err.Error(), "cannot read the directory of connectors") {
 		t.Errorf("a file in place of the directory: %v", err)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // The symbols of the two interfaces. A library that lacks a version symbol is used all the
@@ -109,7 +110,7 @@ func readLibrary(path string) (Info, error) {
 // readRegular returns the whole file. A library is small against the memory that loading
 // it takes, and bytes in memory cannot change between two looks at them.
 func readRegular(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -101,6 +102,13 @@ func TestUnusableFilesAreExplained(t *testing.T) {
 		{"directory", func() string {
 			path := filepath.Join(t.TempDir(), "dir.so")
 			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}(), Unreadable, []string{"not a regular file"}},
+		{"pipe", func() string {
+			path := filepath.Join(t.TempDir(), "pipe.so")
+			if err := syscall.Mkfifo(path, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			return path

@@ -44,6 +44,9 @@ func (h *HTTP) check(report reporter) {
 	if _, _, err := splitAddress(h.Address); h.Enabled && err != nil {
 		report("address", "Invalid address: '%s' %v", h.Address, err)
 	}
+	if key := string(h.APIKey); h.Enabled && (!httpguts.ValidHeaderFieldValue(key) || strings.Trim(key, " \t") != key) {
+		report("api_key", "no request could have it in a header: it begins or ends with a space, or holds a line end or another control character")
+	}
 	if h.Enabled && h.Pprof && h.APIKey == "" {
 		report("pprof", "needs api_key: profiles show what the process works on")
 	}

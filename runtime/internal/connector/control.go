@@ -116,6 +116,9 @@ func (m *Manager) Activate(ctx context.Context, id config.ID, persist func() err
 		return err
 	}
 	running := c.info.Load().Configuration.Version == active.Version
+	if running {
+		c.status.forget()
+	}
 	if running || !c.supervised() {
 		return nil
 	}

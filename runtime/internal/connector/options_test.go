@@ -489,6 +489,10 @@ func TestActivate_given_another_version_when_activated_should_run_it_unless_it_i
 	if info.Status != StatusRunning || info.Name != "version 1" || info.LastError == nil || !strings.Contains(info.LastError.Message, "poll interval") {
 		t.Errorf("it is %s with %q, last error %v", info.Status, info.Name, info.LastError)
 	}
+	activate(1, "")
+	if info := w.info(id); info.Status != StatusRunning || info.LastError != nil {
+		t.Errorf("with version 1 active again it is %s, last error %v", info.Status, info.LastError)
+	}
 }
 
 func TestRefresh_given_versions_change_outside_when_compared_should_follow_them(t *testing.T) {
@@ -510,6 +514,13 @@ func TestRefresh_given_versions_change_outside_when_compared_should_follow_them(
 	})
 	w.configure(fmt.Sprintf("type = \"sink\"\nkey = \"out\"\nname = \"next\"\nversion = 1\nenabled = true\npath = %q\n[[streams]]\nstream = \"s\"\ntopics = [\"t\"]\nschema = \"json\"\n[plugin_config]\npath = %q\n", w.plugin("file_sink"), w.path("out")))
 	w.eventually("the next version runs", func() bool { return w.info(id).Name == "next" && w.info(id).Status == StatusRunning })
+	next := w.configs[id]
+	w.configure("type = \"sink\"\nkey = \"out\"\nname = \"bad\"\nversion = 9\nenabled = true\npath = \"libnone\"\nstreams = []\n")
+	w.eventually("the reason of the bad one is shown", func() bool { return w.info(id).LastError != nil })
+	w.mu.Lock()
+	w.configs[id] = next
+	w.mu.Unlock()
+	w.eventually("the reason of the bad one is gone", func() bool { return w.info(id).LastError == nil && w.info(id).Status == StatusRunning })
 	w.mu.Lock()
 	delete(w.configs, id)
 	w.mu.Unlock()

@@ -46,7 +46,11 @@ func (m *Manager) follow(ctx context.Context, versions Versions, id config.ID, v
 	}
 	present := c.info.Load()
 	stopped := present.Enabled && !c.supervised() && !gone[id]
-	if stopped || present.Configuration.Version == version && !gone[id] {
+	same := present.Configuration.Version == version && !gone[id]
+	if same {
+		c.status.forget()
+	}
+	if stopped || same {
 		return
 	}
 	delete(gone, id)

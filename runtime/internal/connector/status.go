@@ -97,6 +97,13 @@ func (s *status) note(err error) {
 	s.remark = &LastError{Message: err.Error(), Time: time.Now()}
 }
 
+// forget ends a remark: what runs is what was asked for again.
+func (s *status) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remark = nil
+}
+
 // fail reports a fault of one part.
 func (s *status) fail(part string, err error) {
 	s.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	iggcon "github.com/apache/iggy/foreign/go/contracts"
@@ -46,7 +47,7 @@ stores no offset: neither the sink nor anything else can notice.`,
 			return p.print(c.OutOrStdout(), asJSON)
 		},
 	}
-	c.Flags().StringVar(&p.key, "connector", "", "`KEY` of the sink")
+	c.Flags().StringVar(&p.key, "connector", "", "`KEY` of the sink, or sink/KEY")
 	c.Flags().Uint32VarP(&p.count, "count", "n", 10, "how many messages to show of each partition")
 	c.Flags().StringVar(&p.from, "from", "last", "first, last, or the `OFFSET` to begin with in each partition")
 	c.Flags().DurationVar(&p.timeout, "timeout", 30*time.Second, "how long to try")
@@ -159,7 +160,8 @@ func (p *previewer) load(ctx context.Context, section config.Connectors, environ
 	if err != nil {
 		return nil, err
 	}
-	configured, err := configurations.ActiveOf(ctx, config.ID{Kind: config.KindSink, Key: p.key})
+	key := strings.TrimPrefix(p.key, string(config.KindSink)+"/") // as other commands name it
+	configured, err := configurations.ActiveOf(ctx, config.ID{Kind: config.KindSink, Key: key})
 	if err != nil {
 		return nil, fmt.Errorf("%w; only sinks can be previewed: messages of a source are in Iggy after its transforms", err)
 	}

@@ -121,7 +121,7 @@ func TestPreview_given_large_messages_when_read_should_ask_for_few_at_once(t *te
 
 func TestPreview_given_a_topic_when_previewed_should_leave_no_trace(t *testing.T) {
 	broker, path := previewed(t)
-	mustRun(t, "preview", "--connector", "orders", "--config", path)
+	mustRun(t, "preview", "--connector", "sink/orders", "--config", path)
 	client := iggy.NewClient(iggy.Config{Address: broker.Addr(), Username: "iggy", Password: "iggy"})
 	defer client.Close(t.Context())
 	groups, err := client.Groups(t.Context(), "s", "t")

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"go.opentelemetry.io/otel/trace"
@@ -92,11 +93,15 @@ func (h *HTTP) ActiveVersions(ctx context.Context) (map[config.ID]uint64, error)
 	return versions, errors.Join(err, invalid)
 }
 
-// eachConnector goes through an answer of the form {"sinks":{key:…},"sources":{key:…}}.
+// eachConnector goes through an answer of the form {"sinks":{key:…},"sources":{key:…}}. One
+// of them may be missing; an object of something else must not stop all connectors.
 func (h *HTTP) eachConnector(answer answer, use func(config.ID, config.Value)) error {
 	all, ok := answer.data.Data.(*config.Table)
 	if !ok {
 		return answer.fail("expected an object of sinks and sources")
+	}
+	if names := all.Names(); len(names) > 0 && !slices.Contains(names, "sinks") && !slices.Contains(names, "sources") {
+		return answer.fail("expected an object of sinks and sources, found %s", structureOf(answer.data))
 	}
 	for _, k := range kinds {
 		value, _ := all.Get(k.section)

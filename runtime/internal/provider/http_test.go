@@ -225,6 +225,8 @@ func TestGivenAnAnswerOfTheWrongShapeThenTheErrorSaysSo(t *testing.T) {
 		{"active", `<html>`, "", "", "the answer is not JSON"},
 		{"active", `{} {}`, "", "", "the answer is not JSON"},
 		{"active", `[]`, "", "", "expected an object of sinks and sources"},
+		{"active", `{"message":"hunter2"}`, "", "", "expected an object of sinks and sources, found an object with message"},
+		{"numbers", `{"message":"hunter2"}`, "", "", "expected an object of sinks and sources, found an object with message"},
 		{"active", `{"sinks":[]}`, "", "", "expected an object of connectors in sinks"},
 		{"numbers", `{"sinks":{"a":{"version":"x"}}}`, "", "", "the active version of sink a is no number"},
 		{"numbers", `{"sinks":{"a":5}}`, "", "", "the active version of sink a is no number"},

@@ -123,6 +123,9 @@ func (p *Producer) Close(context.Context) error {
 func (p *Producer) Send(ctx context.Context, b *SendBatch) (sent int, err error) {
 	s := sending{producer: p, batch: b}
 	for b.plan.next < b.Len() {
+		if ctx.Err() != nil { // an answer that nobody waits for any more is no reason to send again
+			return s.sent, errors.Join(context.Cause(ctx), s.refused())
+		}
 		c, err := p.awaitUp(ctx)
 		if err != nil {
 			return s.sent, errors.Join(err, s.refused())

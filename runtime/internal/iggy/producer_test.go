@@ -353,3 +353,27 @@ func TestNamesAreCheckedBeforeAnythingIsSent(t *testing.T) {
 		t.Error("a name of 256 bytes was accepted")
 	}
 }
+
+func TestSendThatIsCancelledIsNotRepeated(t *testing.T) {
+	// Given a request whose answer is late,
+	broker := startBroker(t)
+	p := newTestProducer(t, testConfig(broker.Addr()), ProducerOptions{})
+	late := broker.Inject(devbroker.Fault{Command: devbroker.SendMessages, When: devbroker.Nth(1), Action: devbroker.Slow(200 * time.Millisecond)})
+	ctx, cancel := context.WithCancel(testContext(t))
+	go func() {
+		<-late.Struck()
+		cancel()
+	}()
+	// when its context ends meanwhile, it was sent once.
+	var b SendBatch
+	_, err := p.Send(ctx, numbered(t, &b, 0, 2))
+	wantError(t, err, context.Canceled)
+	eventually(t, "the request was served", func() bool { return len(payloads(broker, 0)) > 0 })
+	time.Sleep(100 * time.Millisecond)
+	wantPayloads(t, payloads(broker, 0), expected(0, 2))
+	// And with a context that has ended before, nothing is sent.
+	b.Reset()
+	_, err = p.Send(ctx, numbered(t, &b, 2, 4))
+	wantError(t, err, context.Canceled)
+	wantPayloads(t, payloads(broker, 0), expected(0, 2))
+}

@@ -154,11 +154,18 @@ func (c *consumption) session(ctx context.Context, joined func()) error {
 	}
 }
 
+// leastPoll is how long a poll takes its time while a batch is due for another try: where
+// calls last longer than the pauses between tries, one always is.
+const leastPoll = 10 * time.Millisecond
+
 // poll returns the next batch, or nil when a batch that is held is due.
 func (c *consumption) poll(ctx context.Context) (*iggy.Batch, error) {
 	due, ok := c.nextTry()
 	if !ok {
 		return c.member.Poll(ctx)
+	}
+	if soon := time.Now().Add(leastPoll); due.Before(soon) {
+		due = soon
 	}
 	waiting, cancel := context.WithDeadline(ctx, due)
 	defer cancel()

@@ -68,11 +68,11 @@ func (c *consumption) nextTry() (due time.Time, ok bool) {
 	return due, ok
 }
 
-// tryAgain gives the batches that are due to the plugin once more. A batch whose
+// tryAgain gives the batches that are due to the plugin once more, each of them once: what
+// is due again by then waits for a poll, and nothing waits for a stop. A batch whose
 // partition has moved away is given up: its new owner reads it anyway.
 func (c *consumption) tryAgain(ctx context.Context) error {
-	for len(c.held) > 0 {
-		now := time.Now()
+	for now := time.Now(); ctx.Err() == nil; {
 		i := slices.IndexFunc(c.held, func(h *held) bool { return !h.due.After(now) || c.member.Revoked(h.batch) })
 		if i < 0 {
 			return nil

@@ -265,3 +265,19 @@ func TestDeadLetter_given_iggy_refuses_the_letter_topic_for_now_when_it_recovers
 		t.Fatalf("dead letters are %v", payloads)
 	}
 }
+
+func TestAfterConsuming_given_partitions_in_retry_when_calls_take_longer_than_the_pauses_should_let_others_go_on_and_stop(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 3)
+	for partition := range uint32(2) {
+		w.store.Append("s", "t", partition, devbroker.Message{Payload: []byte(`{"poison":true}`)})
+	}
+	id := w.forwardingSink("[retry]\nmax_attempts = 0\ninitial_backoff = \"50ms\"\nmax_backoff = \"50ms\"\n", "refuse = \"poison\"\ndelay_us = 100000")
+	w.start()
+	w.eventually("both are tried again", func() bool { return w.metrics.Sink("out").Retries.Get() > 4 })
+	w.store.Append("s", "t", 2, devbroker.Message{Payload: []byte(`{"id":1}`)})
+	w.mustArrive("out", []string{`{"id":1}`})
+	if err := w.manager.Stop(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,7 +149,8 @@ func (c *consumption) redeliver(request *replay, letters []deadletter.Letter, re
 		polled := letters[i].Polled()
 		_, refused[i] = c.add(&polled)
 	}
-	err := c.handLetters(request, letters)
+	consumed, err := c.handLetters(request, letters)
+	letters, refused = letters[consumed:], refused[consumed:]
 	switch half := len(letters) / 2; {
 	case err == nil:
 	case half == 0:
@@ -159,17 +161,19 @@ func (c *consumption) redeliver(request *replay, letters []deadletter.Letter, re
 	}
 }
 
-// handLetters makes the prepared calls, up to the first that is refused.
-func (c *consumption) handLetters(request *replay, letters []deadletter.Letter) error {
+// handLetters makes the prepared calls, up to the first that is refused. It returns how many
+// letters stand before that: they are not handed over again.
+func (c *consumption) handLetters(request *replay, letters []deadletter.Letter) (consumed int, refused error) {
 	batch := &iggy.Batch{Partition: *letters[0].Partition, CurrentOffset: *letters[len(letters)-1].Offset}
 	for i := range c.calls {
 		err := c.hand(&c.calls[i], batch)
 		request.called(err)
 		if err != nil {
-			return err
+			first := c.calls[i].first
+			return slices.IndexFunc(letters, func(l deadletter.Letter) bool { return *l.Offset >= first }), err
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 var (

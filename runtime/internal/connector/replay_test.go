@@ -176,3 +176,14 @@ func TestReplay_given_a_sink_that_refuses_everything_when_replayed_should_give_u
 		t.Errorf("the first because %v, the last because %v", reasons[0], reasons[999])
 	}
 }
+
+func TestReplay_given_letters_of_several_schemas_when_one_is_refused_should_repeat_none_that_was_consumed(t *testing.T) {
+	w := newReplayWorld(t, textOfText, `refuse = "poison"`)
+	letters := lettersOf("t", 0, `{"id":0}`, `{"text":1}`, `{"id":2}`, `{"text":"poison"}`, `{"id":4}`)
+	if refused := w.replayed(letters...); !slices.Equal(refused, []string{`{"text":"poison"}`}) {
+		t.Errorf("refused were %q", refused)
+	}
+	if offsets := w.offsets("out"); !slices.Equal(offsets, []uint64{0, 1, 2, 4}) {
+		t.Errorf("the plugin consumed %v", offsets)
+	}
+}

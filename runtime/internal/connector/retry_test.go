@@ -281,3 +281,25 @@ func TestAfterConsuming_given_partitions_in_retry_when_calls_take_longer_than_th
 		t.Error(err)
 	}
 }
+
+// textOfText makes text of the messages that have a field of that name, so that batches are of
+// two schemas.
+const textOfText = `[transforms.proto_convert]
+enabled = true
+source_format = "json"
+target_format = "text"
+include_paths = []
+field_mappings = {}
+preserve_unknown_fields = false
+when = { key_pattern = { exact = "text" } }
+conversion_options = { validate_messages = true, pretty_json = false, include_metadata = false, type_url_prefix = "", strict_mode = false }
+`
+
+// offsets are those of the messages in the file of a sink.
+func (w *world) offsets(name string) (offsets []uint64) {
+	w.t.Helper()
+	for _, r := range w.records(name) {
+		offsets = append(offsets, r.Offset)
+	}
+	return offsets
+}

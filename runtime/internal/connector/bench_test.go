@@ -44,7 +44,7 @@ func BenchmarkPrepare(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				polled.Rewind()
-				loop.prepare(polled)
+				loop.prepare(&held{batch: polled})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/messages, "ns/message")
 		})

@@ -96,6 +96,7 @@ type call struct {
 // again.
 func (c *consumption) run(ctx context.Context) error {
 	pause := backoff{min: time.Second, max: 5 * time.Second}
+	defer c.sendLastLetters()
 	defer c.forgetHeld()
 	defer c.forgetLag()
 	for {
@@ -125,6 +126,11 @@ func (c *consumption) session(ctx context.Context, joined func()) error {
 		return err
 	}
 	joined()
+	if c.letters != nil { // of batches whose offset is stored: nothing newer is taken before
+		if err := c.letters.send(ctx); err != nil {
+			return err
+		}
+	}
 	if c.onFirstJoin != nil {
 		if err := c.onFirstJoin(ctx); err != nil {
 			return err
@@ -185,10 +191,11 @@ func (c *consumption) process(ctx context.Context, polled *iggy.Batch) error {
 	// prepared too. Nothing lies in between that could keep it from the plugin.
 	c.member.HandOver(polled)
 	failpoint.Hit(failpoint.AfterHandOver)
-	c.prepare(polled)
+	h := &held{batch: polled}
+	c.prepare(h)
 	c.observe.prepared(c.pipeline.DecodeTime())
 	c.showLag(polled)
-	err := c.give(ctx, &held{batch: polled})
+	err := c.give(ctx, h)
 	c.observe.end(err)
 	return err
 }
@@ -241,11 +248,9 @@ func (c *consumption) give(ctx context.Context, h *held) error {
 // settle ends the work on a batch whose every message has an outcome, once its
 // dead letters are confirmed.
 func (c *consumption) settle(ctx context.Context, h *held) error {
-	if c.letters != nil {
-		if err := c.letters.send(ctx); err != nil {
-			c.forget(h)
-			return err
-		}
+	if err := c.sendLetters(ctx, h); err != nil {
+		c.forget(h)
+		return err
 	}
 	start := time.Now()
 	c.member.Commit(h.batch)
@@ -259,7 +264,8 @@ func (c *consumption) settle(ctx context.Context, h *held) error {
 // prepare decodes, transforms and encodes the messages of a batch into calls. A
 // bad message is logged, counted and left out, or becomes a dead letter; the rest
 // goes on (decision C11).
-func (c *consumption) prepare(polled *iggy.Batch) {
+func (c *consumption) prepare(h *held) {
+	polled := h.batch
 	c.calls = c.calls[:0]
 	var bad, filtered, bytesIn int
 	var m iggy.PolledMessage
@@ -272,7 +278,7 @@ func (c *consumption) prepare(polled *iggy.Batch) {
 			c.log.Error("Message is bad and left out", "stream", c.stream, "topic", c.topic,
 				"partition", polled.Partition, "offset", m.Offset, "error", err)
 			if c.policy.letterBad {
-				c.letter(polled, &m, stageOf(err), err, 0)
+				c.letter(h, &m, stageOf(err), err, 0)
 			}
 		case !kept:
 			filtered++
@@ -362,12 +368,12 @@ func (c *consumption) handAll(h *held) (refused error) {
 		err := c.hand(call, h.batch)
 		switch {
 		case err == nil:
-			h.through = call.last + 1
 		case c.policy.keep || isFinal(err):
 			return err
 		default:
-			c.giveUp(h.batch, call, err)
+			c.giveUp(h, call, err)
 		}
+		h.through = call.last + 1
 	}
 	return nil
 }

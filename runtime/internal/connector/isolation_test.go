@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
@@ -160,4 +161,54 @@ func TestIsolation_given_a_call_that_hangs_when_call_timeout_has_passed_should_s
 	}
 	w.write("release")
 	w.mustArrive("out", numbered(0, 10))
+}
+
+func TestIsolation_given_a_bad_message_in_a_batch_that_kills_the_process_when_it_is_handed_over_again_should_keep_its_letter(t *testing.T) {
+	for mode, extra := range commitModes {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			w.store.CreateTopic("s", "t", 1)
+			w.append("t", append(numbered(0, 5), "no json")...)
+			sink := w.crashingSink("user_3", extra+"max_crashes = 1000\non_message_error = \"dead_letter\"\n"+deadLetterTopic)
+			w.start()
+			w.eventually("the process dies", func() bool { return w.info(sink).LastCrash != nil })
+			w.write("release")
+			w.mustArrive("out", numbered(0, 5))
+			w.stop()
+			if payloads, _ := w.deadLetters("letters"); !slices.Equal(payloads, []string{"no json"}) {
+				t.Errorf("dead letters are %q", payloads)
+			}
+		})
+	}
+}
+
+func TestIsolation_given_a_batch_being_split_when_the_process_dies_should_hand_the_batch_over_again(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.write("release")
+	sink := w.forwardingSink("isolation = \"process\"\nmax_crashes = 1000\non_message_error = \"dead_letter\"\non_failure = \"dead_letter\"\n[retry]\nenabled = false\n"+
+		deadLetterTopic+"split_batch = true\n",
+		fmt.Sprintf("mood = %q\nrelease = %q\ncrash = \"user_2\"", w.path("mood"), w.path("release")))
+	w.append("t", "no json") // connects to the topic of dead letters
+	w.start()
+	w.mustStore(0, 0)
+	w.write("mood", "hang")
+	w.append("t", numbered(0, 8)...)
+	w.mustCall("consume")
+	time.Sleep(100 * time.Millisecond) // past the look at "release"
+	if err := os.Remove(w.path("release")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path("mood"), []byte("refuse"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the process dies", func() bool { return w.info(sink).LastCrash != nil })
+	if err := os.Remove(w.path("mood")); err != nil {
+		t.Fatal(err)
+	}
+	w.write("release")
+	w.mustArrive("out", numbered(0, 8))
+	if payloads, _ := w.deadLetters("letters"); !slices.Equal(payloads, []string{"no json"}) {
+		t.Errorf("dead letters are %q", payloads)
+	}
 }

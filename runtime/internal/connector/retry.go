@@ -19,10 +19,11 @@ import (
 // held is a batch in the hands of the loop.
 type held struct {
 	batch    *iggy.Batch
-	through  uint64 // messages below this offset have been consumed
+	through  uint64 // messages below this offset have an outcome
 	attempts int
 	pause    backoff
 	due      time.Time
+	letters  []deadletter.Letter // that became of its messages; sent when it is settled
 }
 
 // failedBatch ends a connector whose configuration says on_failure = "stop".
@@ -145,10 +146,12 @@ func (c *consumption) fail(ctx context.Context, h *held, refused error) error {
 	case c.policy.onFailure != config.FailureDeadLetter: // with after_polling, stop too
 		c.lose(h.batch, len(rest), refused)
 	case c.policy.split && !errors.As(refused, &deadly):
-		c.giveHalves(h, rest, refused)
+		if err := c.giveHalves(ctx, h, rest, refused); err != nil {
+			return c.breakOff(h, err)
+		}
 	default:
 		for i := range rest {
-			c.letter(h.batch, &rest[i], stageConsume, refused, h.attempts)
+			c.letter(h, &rest[i], stageConsume, refused, h.attempts)
 		}
 	}
 	return c.settle(ctx, h)
@@ -159,16 +162,16 @@ const stageConsume = "consume"
 
 // giveUp deals with messages that the plugin refused and whose offset is stored
 // already: they become dead letters, or are lost.
-func (c *consumption) giveUp(batch *iggy.Batch, call *call, refused error) {
+func (c *consumption) giveUp(h *held, call *call, refused error) {
 	if c.policy.onFailure != config.FailureDeadLetter {
-		c.lose(batch, call.messages.Len(), refused)
+		c.lose(h.batch, call.messages.Len(), refused)
 		return
 	}
-	batch.Rewind()
+	h.batch.Rewind()
 	var m iggy.PolledMessage
-	for batch.Next(&m) {
+	for h.batch.Next(&m) {
 		if call.first <= m.Offset && m.Offset <= call.last && c.wouldConsume(&m) {
-			c.letter(batch, &m, stageConsume, refused, 1)
+			c.letter(h, &m, stageConsume, refused, 1)
 		}
 	}
 }
@@ -186,32 +189,93 @@ func (c *consumption) lose(batch *iggy.Batch, messages int, refused error) {
 }
 
 // giveHalves gives messages that were refused together to the plugin in halves, and
-// halves of halves, until the bad ones stand alone; only those become dead letters.
-func (c *consumption) giveHalves(h *held, messages []iggy.PolledMessage, refused error) {
+// halves of halves, until the bad ones stand alone; only those become dead letters. A stop
+// or the death of the plugin's process ends it early, and is returned.
+func (c *consumption) giveHalves(ctx context.Context, h *held, messages []iggy.PolledMessage, refused error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if len(messages) == 1 {
-		c.letter(h.batch, &messages[0], stageConsume, refused, h.attempts)
-		return
+		c.letter(h, &messages[0], stageConsume, refused, h.attempts)
+		return nil
 	}
 	for _, half := range [][]iggy.PolledMessage{messages[:len(messages)/2], messages[len(messages)/2:]} {
 		c.calls = c.calls[:0]
 		for i := range half {
 			_, _ = c.add(&half[i]) // a bad message was dealt with when the batch was prepared
 		}
-		for i := range c.calls {
-			if err := c.hand(&c.calls[i], h.batch); err != nil {
-				c.giveHalves(h, half, err)
-				break
+		first, err := c.handUpTo(h.batch)
+		if isFinal(err) {
+			return err
+		}
+		if err != nil {
+			consumed := slices.IndexFunc(half, func(m iggy.PolledMessage) bool { return m.Offset >= first })
+			if err := c.giveHalves(ctx, h, half[consumed:], err); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+// handUpTo makes the prepared calls up to one that is refused. It returns the first offset of
+// that one: what stands before it was consumed and is not handed over again.
+func (c *consumption) handUpTo(batch *iggy.Batch) (first uint64, refused error) {
+	for i := range c.calls {
+		if err := c.hand(&c.calls[i], batch); err != nil {
+			return c.calls[i].first, err
+		}
+	}
+	return 0, nil
+}
+
+// breakOff leaves a batch that has messages without an outcome.
+func (c *consumption) breakOff(h *held, reason error) error {
+	if died := (*processDied)(nil); errors.As(reason, &died) {
+		return c.carry(h, died)
+	}
+	c.forget(h)
+	return reason
 }
 
 // letter makes a dead letter of one message.
-func (c *consumption) letter(batch *iggy.Batch, m *iggy.PolledMessage, stage string, reason error, attempts int) {
+func (c *consumption) letter(h *held, m *iggy.PolledMessage, stage string, reason error, attempts int) {
 	_, err := c.headers.fromBlock(m.Headers)
-	c.letters.add(&deadletter.Letter{
+	h.letters = append(h.letters, deadletter.Letter{
 		Stage: stage, Reason: reason.Error(), Stream: c.stream, Topic: c.topic,
-		Partition: &batch.Partition, Offset: &m.Offset, Attempts: uint32(attempts),
+		Partition: &h.batch.Partition, Offset: new(m.Offset), Attempts: uint32(attempts),
 		ID: m.ID, OriginTimestamp: m.OriginTimestamp, Headers: m.Headers, Unreadable: err != nil, Payload: m.Payload,
 	})
+}
+
+// sendLetters sends the dead letters of a batch. Those that could not be sent are made again
+// when the batch comes again, and kept where its offset is stored already.
+func (c *consumption) sendLetters(ctx context.Context, h *held) error {
+	if c.letters == nil {
+		c.metrics.Lost.Add(len(h.letters)) // carried over from a configuration that had a topic for them
+		return nil
+	}
+	for i := range h.letters {
+		c.letters.add(&h.letters[i])
+	}
+	h.letters = nil
+	err := c.letters.send(ctx)
+	if err != nil && c.policy.keep {
+		c.letters.out.Reset()
+	}
+	return err
+}
+
+// sendLastLetters sends what a stop has left, for nobody else does.
+func (c *consumption) sendLastLetters() {
+	if c.letters == nil || c.letters.out.Len() == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := c.letters.send(ctx); err != nil {
+		left := c.letters.out.Left()
+		c.metrics.Lost.Add(left)
+		c.log.Error("Stop ran out of time, dead letters are lost", "messages", left, "error", err)
+	}
 }

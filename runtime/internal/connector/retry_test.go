@@ -7,6 +7,7 @@ package connector
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -282,6 +283,102 @@ func TestAfterConsuming_given_partitions_in_retry_when_calls_take_longer_than_th
 	}
 }
 
+func TestDeadLetter_given_one_refused_when_the_batch_is_of_several_schemas_should_repeat_none_that_was_consumed(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	lines := []string{`{"id":0}`, `{"text":1}`, `{"id":2}`, `{"text":"poison"}`, `{"id":4}`, `{"text":5}`, `{"id":"poison"}`, `{"text":7}`}
+	w.append("t", lines...)
+	w.forwardingSink("on_failure = \"dead_letter\"\n"+quickRetry+deadLetterTopic+"split_batch = true\n"+textOfText, `refuse = "poison"`)
+	w.start()
+	w.mustStore(0, 7)
+	if payloads, _ := w.deadLetters("letters"); !slices.Equal(payloads, []string{lines[3], lines[6]}) {
+		t.Errorf("dead letters are %q", payloads)
+	}
+	if offsets := w.offsets("out"); !slices.Equal(offsets, []uint64{0, 1, 2, 4, 5, 7}) {
+		t.Errorf("the plugin consumed %v", offsets)
+	}
+}
+
+func TestDeadLetter_given_a_batch_being_split_when_stopped_should_end_without_a_commit(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 10)...)
+	id := w.forwardingSink("on_failure = \"dead_letter\"\n[retry]\nenabled = false\n"+deadLetterTopic+"split_batch = true\n", "refuse = \"user\"\ndelay_us = 400000")
+	w.start()
+	w.eventually("it is split", func() bool { return w.metrics.Sink("out").Errors.Get() > 1 })
+	if err := w.manager.Stop(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	if _, ok := w.stored(0); ok {
+		t.Error("an offset was stored though messages had no outcome")
+	}
+}
+
+func TestDeadLetter_given_iggy_refuses_to_make_the_letter_topic_when_it_recovers_should_hold_each_letter_once(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", "no json")
+	fault := w.broker.Inject(devbroker.Fault{Command: devbroker.CreateTopic, Action: devbroker.Answer(devbroker.StatusUnauthorized)})
+	w.reliableSink("on_message_error = \"dead_letter\"\n"+quickRetry+deadLetterTopic, "")
+	w.start()
+	w.eventually("the batch has come again", func() bool { return w.metrics.Sink("out").Consumed.Get() > 1 })
+	fault.Remove()
+	w.mustStore(0, 0)
+	if payloads, _ := w.deadLetters("letters"); len(payloads) != 1 {
+		t.Errorf("dead letters are %q", payloads)
+	}
+}
+
+// The offset of a letter that could not be sent is stored, so it must wait; what would pile
+// up behind it waits in Iggy.
+func TestDeadLetter_given_iggy_refuses_to_make_the_letter_topic_when_polled_offsets_are_stored_should_take_nothing_newer(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", "no json")
+	fault := w.broker.Inject(devbroker.Fault{Command: devbroker.CreateTopic, Action: devbroker.Answer(devbroker.StatusUnauthorized)})
+	id := w.forwardingSink("on_message_error = \"dead_letter\"\n"+deadLetterTopic, "")
+	w.configs[id].Sink.OffsetCommit = config.AfterPolling
+	w.start()
+	w.waitError(id, "dead letters")
+	w.append("t", append(numbered(0, 5), "none either")...)
+	tried := fault.Strikes()
+	w.eventually("it tries again", func() bool { return fault.Strikes() > tried+1 })
+	if n := len(w.records("out")); n > 0 {
+		t.Errorf("%d newer messages were consumed", n)
+	}
+	fault.Remove()
+	w.mustArrive("out", numbered(0, 5))
+	w.eventually("both are letters", func() bool {
+		payloads, _ := w.deadLetters("letters")
+		return slices.Equal(payloads, []string{"no json", "none either"})
+	})
+}
+
+func TestDeadLetter_given_a_stop_during_the_call_when_polled_offsets_are_stored_should_keep_what_is_refused(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	lines := append(numbered(0, 5), "no json")
+	w.append("t", lines...)
+	w.write("mood", "hang")
+	id := w.forwardingSink("on_message_error = \"dead_letter\"\non_failure = \"dead_letter\"\n"+deadLetterTopic, fmt.Sprintf("mood = %q", w.path("mood")))
+	w.configs[id].Sink.OffsetCommit = config.AfterPolling
+	w.start()
+	w.mustCall("consume")
+	stopped := make(chan error)
+	go func() { stopped <- w.manager.Stop(t.Context(), id) }()
+	w.waitStatus(id, StatusStopping)
+	if err := os.WriteFile(w.path("mood"), []byte("refuse"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	payloads, _ := w.deadLetters("letters")
+	if slices.Sort(payloads); !slices.Equal(payloads, slices.Sorted(slices.Values(lines))) {
+		t.Errorf("dead letters are %q", payloads)
+	}
+}
+
 // textOfText makes text of the messages that have a field of that name, so that batches are of
 // two schemas.
 const textOfText = `[transforms.proto_convert]
@@ -302,4 +399,17 @@ func (w *world) offsets(name string) (offsets []uint64) {
 		offsets = append(offsets, r.Offset)
 	}
 	return offsets
+}
+
+// mustCall waits until the plugin of the sink "out" is in a call.
+func (w *world) mustCall(want string) {
+	w.t.Helper()
+	c, err := w.manager.find(sinkOut)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("the plugin is in "+want, func() bool {
+		name, _, ok := c.currentCall()
+		return ok && name == want
+	})
 }

@@ -55,9 +55,10 @@ func (b *SendBatch) Grow(messages, bytes int) {
 	b.keyEnds = slices.Grow(b.keyEnds, messages)
 }
 
-// Len is the number of messages, Size their bytes on the wire.
+// Len is the number of messages, Size their bytes on the wire, Left how many have no outcome.
 func (b *SendBatch) Len() int  { return len(b.ends) }
 func (b *SendBatch) Size() int { return len(b.messages) }
+func (b *SendBatch) Left() int { return len(b.ends) - b.plan.next }
 
 // Append copies m to the end of the batch, or refuses it and leaves the batch as it was.
 func (b *SendBatch) Append(m *Message) error {

@@ -86,6 +86,17 @@ func (m *afterConsuming) rejoined() {
 	}
 }
 
+// returned: a batch that the caller holds keeps its place, as long as no probe says otherwise.
+func (m *afterConsuming) returned() {
+	m.detach()
+	for _, s := range m.owned {
+		m.restart(s)
+		if s.out != nil {
+			s.out.aged = true
+		}
+	}
+}
+
 func (m *afterConsuming) detach() {
 	for _, k := range []*call{m.probe, m.fetch} {
 		if k != nil {
@@ -415,9 +426,22 @@ func (m *afterConsuming) commit(b *Batch) {
 		return
 	}
 	m.position(b.Partition).advance(b)
-	if b.epoch == m.epoch {
+	switch {
+	case b.epoch != m.epoch:
+	case m.behind(b):
+		m.restart(m.shares[b.Partition])
+	default:
 		m.store(b.Partition, b.lastOffset)
 	}
+}
+
+// behind tells whether another member has gone on behind b, in a time so long that the partition is ours again.
+func (m *afterConsuming) behind(b *Batch) bool {
+	if !b.aged && !m.absent() {
+		return false
+	}
+	stored, err := m.conn.offset(context.Background(), m.member, m.stream, m.topic, b.Partition)
+	return err == nil && stored != nil && stored.StoredOffset > b.lastOffset
 }
 
 func (m *afterConsuming) giveUp(b *Batch) {

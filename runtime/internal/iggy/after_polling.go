@@ -42,6 +42,11 @@ func (m *afterPolling) rejoined() {
 	m.stay = anyPartition
 }
 
+func (m *afterPolling) returned() {
+	m.detach()
+	m.stay = anyPartition
+}
+
 func (m *afterPolling) detach() {
 	if m.poll != nil {
 		m.conn.abandon(m.poll)

@@ -32,6 +32,7 @@ type Batch struct {
 	conn  *conn  // the connection that polled it
 	epoch uint64 // and the membership
 	lost  bool   // the server said that the partition is not ours
+	aged  bool   // the caller held it while nobody polled for long
 
 	lastOffset, lastTimestamp uint64
 }

@@ -19,6 +19,9 @@ const (
 	pollTarget = 8 << 20
 	// pollAttempts is how often in a row a poll may fail on one connection before another is tried.
 	pollAttempts = 5
+	// longestAbsence is how old what was fetched may become while nobody polls. In a longer time a partition may move to
+	// another member and come back, and our work must not take the group back to where it was.
+	longestAbsence = 5 * time.Second
 )
 
 // CommitMode says when the offset of a batch is stored.
@@ -66,6 +69,7 @@ type Consumer struct {
 	count     uint32 // of the next poll
 	positions map[uint32]*position
 	seen      *iggcon.TopicDetails // the topic that positions speak of
+	left      time.Time            // when the last Poll returned
 	failures  int                  // of polls in a row
 	pause     backoff
 	timer     *time.Timer
@@ -77,6 +81,8 @@ type Consumer struct {
 type mode interface {
 	// rejoined begins a new membership.
 	rejoined()
+	// returned drops what was fetched before nobody polled for long.
+	returned()
 	// next sends what is due, takes the answer to one poll, and returns a batch when it brought news.
 	next(context.Context) (*Batch, error)
 	handOver(*Batch)
@@ -192,9 +198,15 @@ func (c *Consumer) detach() {
 // an error is the end of ctx, a definite refusal (stream or topic gone, login refused), or the closed consumer. After
 // any of them it may be called again.
 func (c *Consumer) Poll(ctx context.Context) (*Batch, error) {
+	absent := c.absent()
+	defer func() { c.left = time.Now() }()
 	for {
 		if err := c.attach(ctx); err != nil {
 			return nil, err
+		}
+		if absent {
+			c.mode.returned()
+			absent = false
 		}
 		batch, err := c.mode.next(ctx)
 		if batch != nil {
@@ -210,6 +222,9 @@ func (c *Consumer) Poll(ctx context.Context) (*Batch, error) {
 		}
 	}
 }
+
+// absent tells whether nobody has polled for long.
+func (c *Consumer) absent() bool { return !c.left.IsZero() && time.Since(c.left) > longestAbsence }
 
 // HandOver is called before the messages of b are worked on. The next poll goes out with it when it is due at
 // once, so that its answer travels while the messages are worked on.

@@ -728,3 +728,64 @@ func TestTopicIsAnotherOneOnlyWhenItWasCreatedAnew(t *testing.T) {
 		})
 	}
 }
+
+// An absence of longestAbsence is made by turning the clock of the consumer back.
+func TestPartitionThatMovedAwayAndCameBackMeanwhileIsNotReadAgain(t *testing.T) {
+	for _, when := range []string{"between batches", "in a call", "in a retry"} {
+		t.Run(when, func(t *testing.T) {
+			inBothModes(t, func(t *testing.T, mode CommitMode) {
+				// Given a member that has fetched a batch while it works on the one before,
+				broker := startBroker(t)
+				broker.Store().CreateTopic("s", "t", 1)
+				fill(broker, 0, 0, 100)
+				opts := ConsumerOptions{CommitMode: mode, BatchLength: 10}
+				slow := newTestConsumer(t, testConfig(broker.Addr()), opts)
+				other := newTestConsumer(t, testConfig(broker.Addr()), opts)
+				first, rest := pollBatch(t, slow), 100
+				if when == "between batches" {
+					slow.Commit(first)
+				}
+				if when == "between batches" || mode == AfterPolling {
+					wantStored(t, broker, 0, 9)
+					rest = 90
+				}
+				// when its partition is another's for some time, which reads it to the end,
+				broker.Store().Reassign("s", "t", "g")
+				wantPayloads(t, consume(t, other, rest)[0], expected(100-rest, 100))
+				wantStored(t, broker, 0, 99)
+				broker.Store().Reassign("s", "t", "g")
+				slow.left = slow.left.Add(-longestAbsence)
+				// it goes on behind that.
+				if when == "in a retry" {
+					wantNothing(t, slow)
+				}
+				if when != "between batches" {
+					slow.Commit(first)
+				}
+				wantPayloads(t, drain(first), expected(0, 10))
+				wantNothing(t, slow)
+				wantStored(t, broker, 0, 99)
+				fill(broker, 0, 100, 120)
+				wantPayloads(t, consume(t, slow, 20)[0], expected(100, 120))
+				wantStored(t, broker, 0, 119)
+			})
+		})
+	}
+}
+
+func TestBatchInRetryOutlivesAnAbsence(t *testing.T) {
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 30)
+	c := newConsuming(t, broker, 10)
+	first := pollBatch(t, c)
+	for range 3 {
+		c.left = c.left.Add(-longestAbsence)
+		wantNothing(t, c)
+		want(t, c.Revoked(first), false)
+	}
+	c.Commit(first)
+	wantPayloads(t, drain(first), expected(0, 10))
+	wantPayloads(t, consume(t, c, 20)[0], expected(10, 30))
+	wantStored(t, broker, 0, 29)
+}

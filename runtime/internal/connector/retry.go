@@ -248,8 +248,9 @@ func (c *consumption) letter(h *held, m *iggy.PolledMessage, stage string, reaso
 	})
 }
 
-// sendLetters sends the dead letters of a batch. Those that could not be sent are made again
-// when the batch comes again, and kept where its offset is stored already.
+// sendLetters sends the dead letters of a batch, which a stop waits for: it would come again
+// with all that was consumed. Those that could not be sent are made again when the batch
+// comes again, and kept where its offset is stored already.
 func (c *consumption) sendLetters(ctx context.Context, h *held) error {
 	if c.letters == nil {
 		c.metrics.Lost.Add(len(h.letters)) // carried over from a configuration that had a topic for them
@@ -259,11 +260,29 @@ func (c *consumption) sendLetters(ctx context.Context, h *held) error {
 		c.letters.add(&h.letters[i])
 	}
 	h.letters = nil
+	ctx, cancel := outliving(ctx)
+	defer cancel()
 	err := c.letters.send(ctx)
 	if err != nil && c.policy.keep {
 		c.letters.out.Reset()
 	}
 	return err
+}
+
+// outliving returns a context that ends closeTimeout after ctx.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(closeTimeout):
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // sendLastLetters sends what a stop has left, for nobody else does.

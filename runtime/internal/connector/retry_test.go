@@ -379,6 +379,30 @@ func TestDeadLetter_given_a_stop_during_the_call_when_polled_offsets_are_stored_
 	}
 }
 
+func TestDeadLetter_given_a_stop_during_the_call_when_consumed_should_commit_behind_the_letters(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", append(numbered(0, 5), "no json")...)
+	w.write("mood", "hang")
+	id := w.forwardingSink("on_message_error = \"dead_letter\"\n"+deadLetterTopic, fmt.Sprintf("mood = %q", w.path("mood")))
+	w.start()
+	w.mustCall("consume")
+	stopped := make(chan error)
+	go func() { stopped <- w.manager.Stop(t.Context(), id) }()
+	w.waitStatus(id, StatusStopping)
+	if err := os.Remove(w.path("mood")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	w.mustArrive("out", numbered(0, 5))
+	w.mustStore(0, 5)
+	if payloads, _ := w.deadLetters("letters"); !slices.Equal(payloads, []string{"no json"}) {
+		t.Errorf("dead letters are %q", payloads)
+	}
+}
+
 // textOfText makes text of the messages that have a field of that name, so that batches are of
 // two schemas.
 const textOfText = `[transforms.proto_convert]

@@ -368,7 +368,7 @@ func (c *consumption) handAll(h *held) (refused error) {
 		err := c.hand(call, h.batch)
 		switch {
 		case err == nil:
-		case c.policy.keep || isFinal(err):
+		case c.keeps(h) || isFinal(err):
 			return err
 		default:
 			c.giveUp(h, call, err)

@@ -74,9 +74,10 @@ func (c *consumption) rangeOf(b *iggy.Batch) (named, key BatchRange) {
 func (c *consumption) carry(h *held, died *processDied) error {
 	named, key := c.rangeOf(h.batch)
 	c.crashes.note(named, key, died.blamed)
-	if c.policy.keep {
+	if c.keeps(h) {
 		c.forget(h)
 	} else {
+		h.stored = true
 		c.crashes.keep(streamTopic{c.stream, c.topic}, h)
 	}
 	return died

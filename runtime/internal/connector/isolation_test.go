@@ -212,3 +212,20 @@ func TestIsolation_given_a_batch_being_split_when_the_process_dies_should_hand_t
 		t.Errorf("dead letters are %q", payloads)
 	}
 }
+
+func TestIsolation_given_a_batch_whose_offset_is_stored_when_the_configuration_no_longer_stores_it_before_should_count_what_is_refused(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 5)...)
+	sink := w.crashingSink("user_3", "max_crashes = 1000\n# after_polling\n")
+	w.start()
+	w.eventually("the process dies", func() bool { return w.info(sink).LastCrash != nil })
+	w.mustStore(0, 4)
+	w.write("mood", "refuse")
+	w.forwardingSink("isolation = \"process\"\n", fmt.Sprintf("mood = %q", w.path("mood")))
+	if err := w.manager.Restart(t.Context(), sink); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the batch is counted", func() bool { return w.metrics.Sink("out").Lost.Get() == 5 })
+	w.waitStatus(sink, StatusRunning)
+}

@@ -24,6 +24,7 @@ type held struct {
 	pause    backoff
 	due      time.Time
 	letters  []deadletter.Letter // that became of its messages; sent when it is settled
+	stored   bool                // carried over, and its offset stored, whatever the configuration says now
 }
 
 // failedBatch ends a connector whose configuration says on_failure = "stop".
@@ -41,10 +42,13 @@ func (e *failedBatch) Error() string {
 
 func (e *failedBatch) Unwrap() error { return e.reason }
 
+// keeps tells whether a batch comes again as long as it is not committed.
+func (c *consumption) keeps(h *held) bool { return c.policy.keep && !h.stored }
+
 // hold keeps a refused batch for another try, unless its tries are used up.
 func (c *consumption) hold(h *held, refused error) bool {
 	retry := c.policy.retry
-	if !c.policy.keep || !retry.Enabled || retry.MaxAttempts > 0 && h.attempts > int(retry.MaxAttempts) {
+	if !c.keeps(h) || !retry.Enabled || retry.MaxAttempts > 0 && h.attempts > int(retry.MaxAttempts) {
 		return false
 	}
 	if h.attempts == 1 {
@@ -135,7 +139,7 @@ func (c *consumption) release(h *held) {
 
 // fail deals with a batch that was refused for good (decision C6).
 func (c *consumption) fail(ctx context.Context, h *held, refused error) error {
-	if c.policy.onFailure == config.FailureStop && c.policy.keep {
+	if c.policy.onFailure == config.FailureStop && c.keeps(h) {
 		err := &failedBatch{c.stream, c.topic, h.batch.Partition, h.batch.LastOffset(), refused}
 		c.forget(h)
 		return err
@@ -263,7 +267,7 @@ func (c *consumption) sendLetters(ctx context.Context, h *held) error {
 	ctx, cancel := outliving(ctx)
 	defer cancel()
 	err := c.letters.send(ctx)
-	if err != nil && c.policy.keep {
+	if err != nil && c.keeps(h) {
 		c.letters.out.Reset()
 	}
 	return err

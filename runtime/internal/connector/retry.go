@@ -264,6 +264,9 @@ func (c *consumption) sendLetters(ctx context.Context, h *held) error {
 		c.letters.add(&h.letters[i])
 	}
 	h.letters = nil
+	if c.letters.out.Len() == 0 {
+		return nil
+	}
 	ctx, cancel := outliving(ctx)
 	defer cancel()
 	err := c.letters.send(ctx)

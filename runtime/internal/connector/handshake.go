@@ -46,7 +46,10 @@ func (h *handshake) settle(q *queue, b *batch, outcome error) {
 	}
 	code := h.deliver(id, result)
 	switch {
-	case !inTime: // the plugin has applied a Nack alone and answers -1 now
+	case code != 0 && !inTime: // the plugin has applied a Nack alone
+		if !b.expired { // and no later batch of it has said so
+			h.nacked()
+		}
 	case code != 0:
 		h.metrics.Errors.Inc()
 		h.ended(errEnded)

@@ -18,6 +18,7 @@ import (
 	"github.com/apache/iggy-connect-go/runtime/internal/deadletter"
 	"github.com/apache/iggy-connect-go/runtime/internal/devbroker"
 	"github.com/apache/iggy-connect-go/runtime/internal/metrics"
+	"github.com/apache/iggy-connect-go/runtime/internal/plugin"
 )
 
 func TestPartitionKey_given_pointer_or_header_when_looked_up_should_find_the_value(t *testing.T) {
@@ -343,6 +344,29 @@ func TestHandshake_given_nacks_when_the_fifth_in_a_row_is_applied_should_know_th
 		t.Fatalf("ended too early: %v", ended)
 	}
 	settle(bad)
+	if len(ended) != 1 || !errors.Is(ended[0], errGaveUp) {
+		t.Errorf("ended with %v", ended)
+	}
+}
+
+// The plugin hands nothing over any more that would show the fifth time-out.
+func TestHandshake_given_results_that_come_too_late_when_the_fifth_is_refused_should_know_that_the_plugin_has_given_up(t *testing.T) {
+	f := newFixture(2, link{})
+	var ended []error
+	h := &handshake{
+		metrics: metrics.NewSet().Source("test"),
+		deliver: func(uint64, uint8) int32 { return plugin.CodeRefused },
+		ended:   func(err error) { ended = append(ended, err) },
+	}
+	for id := range uint64(nacksToGiveUp) {
+		if len(ended) > 0 {
+			t.Fatalf("ended after %d of them: %v", id, ended)
+		}
+		mustAnswer(t, f.deliver(id, blobOf(fmt.Sprint(id))), accepted)
+		b := mustTake(t, f.queue, id)
+		b.answered = b.answered.Add(-resultTimeout)
+		h.settle(f.queue, b, nil)
+	}
 	if len(ended) != 1 || !errors.Is(ended[0], errGaveUp) {
 		t.Errorf("ended with %v", ended)
 	}

@@ -46,6 +46,7 @@ func (h *handshake) settle(q *queue, b *batch, outcome error) {
 	}
 	code := h.deliver(id, result)
 	switch {
+	case code != 0 && isClosed(q.stopping): // it may be closed, and has applied a Nack alone then
 	case code != 0 && !inTime: // the plugin has applied a Nack alone
 		if !b.expired { // and no later batch of it has said so
 			h.nacked()

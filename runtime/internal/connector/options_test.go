@@ -372,6 +372,22 @@ func TestHandshake_given_results_that_come_too_late_when_the_fifth_is_refused_sh
 	}
 }
 
+// What a closed plugin handed over is sent, and the plugin is not there to be told.
+func TestHandshake_given_a_stop_when_the_plugin_is_closed_already_should_count_no_error(t *testing.T) {
+	f := newFixture(2, link{})
+	h := &handshake{
+		metrics: metrics.NewSet().Source("test"),
+		deliver: func(uint64, uint8) int32 { return plugin.CodeRefused },
+		ended:   func(err error) { t.Errorf("ended with %v", err) },
+	}
+	mustAnswer(t, f.deliver(1, blobOf("a")), accepted)
+	f.beginStop()
+	h.settle(f.queue, mustTake(t, f.queue, 1), nil)
+	if n := h.metrics.Errors.Get(); n != 0 {
+		t.Errorf("%d errors are counted for an orderly stop", n)
+	}
+}
+
 func TestSource_given_plugin_that_has_given_up_when_it_does_not_say_so_should_be_started_again(t *testing.T) {
 	w := newWorld(t)
 	if err := writeFile(w.path("in.blob"), jsonBlob("after", `{`)); err != nil {

@@ -159,6 +159,28 @@ func TestSource_given_bad_message_when_dead_letters_are_configured_should_keep_i
 	}
 }
 
+// A dead letter is the message, unchanged: it is to come back with the time that it had.
+func TestSource_given_bad_message_with_an_origin_timestamp_when_it_becomes_a_dead_letter_should_keep_it(t *testing.T) {
+	w := newWorld(t)
+	const origin = 1_700_000_000_000_000
+	blob := wire.AppendProducedMessages(nil, wire.SchemaJSON, []wire.ProducedMessage{
+		{OriginTimestamp: origin, HasOriginTimestamp: true, Payload: []byte(`{"id":1}`)},
+		{OriginTimestamp: origin + 1, HasOriginTimestamp: true, Payload: []byte(`{"id":`)},
+	}, []byte("after"))
+	if err := writeFile(w.path("in.blob"), blob); err != nil {
+		t.Fatal(err)
+	}
+	w.source("in", "relay_source", "t", "on_message_error = \"dead_letter\"\n"+deadLetterTopic, fmt.Sprintf("blob = %q", w.path("in.blob")))
+	w.start()
+	w.eventually("state is saved", func() bool { return w.savedState("in") == "after" })
+	if m := w.store.Messages("s", "t", 0); len(m) != 1 || m[0].OriginTimestamp != origin {
+		t.Errorf("the good message is %+v", m)
+	}
+	if m := w.store.Messages("dead", "letters", 0); len(m) != 1 || m[0].OriginTimestamp != origin+1 {
+		t.Errorf("the dead letter is %+v", m)
+	}
+}
+
 // The first time Iggy refuses the good message for good, and the plugin gets its batch
 // back; its bad message must not wait for the repetition to become two letters.
 func TestSource_given_batch_is_given_back_when_it_comes_again_should_keep_its_bad_message_once(t *testing.T) {

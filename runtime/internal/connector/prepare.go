@@ -194,16 +194,21 @@ func (p *preparer) add(r *request, produced wire.Schema, m *wire.ProducedMessage
 	if err != nil {
 		return false, err
 	}
-	message := iggy.Message{ID: m.ID, OriginTimestamp: now, Headers: block}
-	if m.HasOriginTimestamp {
-		message.OriginTimestamp = m.OriginTimestamp
-	}
+	message := iggy.Message{ID: m.ID, OriginTimestamp: originOf(m, now), Headers: block}
 	for i, t := range p.targets {
 		if e := p.addTo(r.out[i], i, message, result.Headers()); e != nil && err == nil {
 			err = &targetError{t, e}
 		}
 	}
 	return err == nil, err
+}
+
+// originOf is the time that the plugin gave the message (decision B7), else now.
+func originOf(m *wire.ProducedMessage, now uint64) uint64 {
+	if m.HasOriginTimestamp {
+		return m.OriginTimestamp
+	}
+	return now
 }
 
 // addTo appends a message, which lacks its payload, to what one target gets.
@@ -232,7 +237,7 @@ func (p *preparer) letter(r *request, m *wire.ProducedMessage, reason error, now
 	}
 	dead := deadletter.Letter{
 		Stage: stageOf(reason), Reason: reason.Error(), Stream: meant.stream, Topic: meant.topic,
-		ID: m.ID, OriginTimestamp: now, Payload: m.Payload,
+		ID: m.ID, OriginTimestamp: originOf(m, now), Payload: m.Payload,
 	}
 	headers, err := p.headers.fromMap(m.Headers)
 	if err == nil {

@@ -57,8 +57,9 @@ type forwarder struct {
 	policy    sourcePolicy
 	ended     func(error) // the instance must be started anew; ignored once it stops
 	verbose   bool
-	frozen    error // set once a refused batch went unsent: no later state may be saved
-	unsaved   bool  // generation 1: the last state could not be saved
+	frozen    error  // set once a refused batch went unsent: no later state may be saved
+	unsaved   bool   // generation 1: the last state could not be saved
+	owed      []byte // that state
 }
 
 // sourcePolicy says what happens to messages that cannot be delivered.
@@ -85,6 +86,9 @@ func (f *forwarder) run(ctx context.Context) {
 		})
 	}
 	turns.Wait()
+	if ctx.Err() == nil {
+		f.saveOwed(ctx)
+	}
 }
 
 // prepareNext makes a request and returns when it is its turn to be sent. The next is
@@ -198,7 +202,11 @@ func (f *forwarder) refused(r *request, i int, refusal *iggy.Refused) {
 // saveState saves the newest state of a request. Generation 1 goes on when that fails:
 // its plugin cannot be told. It waits for a disk that fails once, not for each request.
 func (f *forwarder) saveState(ctx context.Context, r *request) error {
-	if r.saveBy.IsZero() || f.frozen != nil { // delivery rule 1: an earlier batch has no outcome
+	if f.frozen != nil { // delivery rule 1: an earlier batch has no outcome
+		return nil
+	}
+	if r.saveBy.IsZero() {
+		f.saveOwed(ctx)
 		return nil
 	}
 	start, deadline := time.Now(), r.saveBy
@@ -207,11 +215,21 @@ func (f *forwarder) saveState(ctx context.Context, r *request) error {
 	}
 	err := f.saver.save(ctx, r.state, deadline)
 	r.observe.saved(start, err)
-	if f.handshake == nil {
-		f.unsaved = err != nil
-		return nil
+	if f.handshake != nil {
+		return err
 	}
-	return err
+	if f.unsaved = err != nil; f.unsaved {
+		f.owed = append(f.owed[:0], r.state...)
+	}
+	return nil
+}
+
+// saveOwed tries a state once more that could not be saved: behind a request without one,
+// and at the end.
+func (f *forwarder) saveOwed(ctx context.Context) {
+	if f.unsaved && f.frozen == nil {
+		f.unsaved = f.saver.save(ctx, f.owed, time.Now()) != nil
+	}
 }
 
 // settle tells the plugin the outcome. A generation 1 plugin cannot be told: a

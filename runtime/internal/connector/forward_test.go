@@ -6,6 +6,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -201,6 +202,41 @@ func TestForward_given_state_that_cannot_be_saved_when_the_deadline_has_passed_s
 }
 
 // A request is what a crash may repeat. It holds one batch, or as many as fit into it.
+// An orderly stop repeats nothing, and a disk that works again shows no fault any more.
+func TestForward_given_state_that_could_not_be_saved_when_the_disk_works_again_should_save_it(t *testing.T) {
+	for name, next := range map[string]func(*queueFixture, scriptedProducer){
+		"behind a request without state": func(in *queueFixture, producer scriptedProducer) {
+			mustAnswer(t, in.deliver(0, append(batchOf(2, "")[:16], 0)), accepted)
+			mustHear(t, producer.asked, 2)
+			producer.told <- nil
+		},
+		"at a stop": func(in *queueFixture, _ scriptedProducer) { in.close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, in, producer, file := newLine(t, 1)
+			mustAnswer(t, in.deliver(0, batchOf(1, "first")), accepted)
+			in.waiting[0].received = time.Now().Add(-saveDeadline)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				f.run(t.Context())
+			}()
+			mustHear(t, producer.asked, 1)
+			producer.told <- nil
+			mustHear(t, file.asked, "first")
+			file.told <- errors.New("no space left on device")
+			next(in, producer)
+			mustHear(t, file.asked, "first")
+			file.told <- nil
+			in.close()
+			<-ended
+			if _, _, fault := f.status.get(); fault != nil {
+				t.Errorf("the state is saved, and %q is shown", fault.Message)
+			}
+		})
+	}
+}
+
 func TestGather_given_small_batches_when_they_are_gathered_should_not_exceed_the_request(t *testing.T) {
 	f, in, _, _ := newLine(t, 5)
 	f.preparer.linger = patience

@@ -122,10 +122,12 @@ func TestReceive_given_valid_batch_when_called_should_queue_it_with_its_id(t *te
 
 func TestReceive_given_garbage_when_called_should_refuse_it_and_count_one_error(t *testing.T) {
 	for _, generation := range []plugin.Generation{1, 2} {
-		f := newFixture(generation, link{})
-		mustAnswer(t, f.deliver(1, []byte{0xff, 0xff, 0xff}), refused)
-		if f.garbage.Load() != 1 || f.depth() != 0 {
-			t.Fatalf("generation %d: %d errors, %d queued", generation, f.garbage.Load(), f.depth())
+		for _, blob := range [][]byte{{0xff, 0xff, 0xff}, nil} { // nil: its length is impossible
+			f := newFixture(generation, link{})
+			mustAnswer(t, f.deliver(1, blob), refused)
+			if f.garbage.Load() != 1 || f.depth() != 0 {
+				t.Fatalf("generation %d: %d errors, %d queued", generation, f.garbage.Load(), f.depth())
+			}
 		}
 	}
 }

@@ -76,9 +76,13 @@ func TestEmptyBatchIsReceivedAsEmpty(t *testing.T) {
 func TestImpossibleLengthIsRefused(t *testing.T) {
 	inChild(t, func(t *testing.T) {
 		h, logged := newHost(t)
-		startSource(t, h, "send_endless wait_stop", make(collector, 1))
+		received := make(collector, 1)
+		startSource(t, h, "send_endless wait_stop", received)
 		logged.await(t, "send_endless -1")
 		logged.await(t, "length=18446744073709551615")
+		if b := received.await(t); b.messages != "" { // the receiver counts what is refused
+			t.Fatalf("received %q", b.messages)
+		}
 	})
 }
 

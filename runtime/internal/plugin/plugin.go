@@ -64,8 +64,9 @@ const (
 // Receive runs on a thread of the plugin, one call at a time for an instance. messages is
 // memory of the plugin and valid only until Receive returns. batchID is 0 for a generation
 // 1 source, which also ignores the result; a generation 2 source takes every result but 0
-// as a refusal. Receive may wait (that is the back-pressure of generation 1), but must call
-// no instance of the same library.
+// as a refusal. A batch of an impossible length comes without its bytes and is refused
+// whatever the result. Receive may wait (that is the back-pressure of generation 1), but
+// must call no instance of the same library.
 type Receiver interface {
 	Receive(batchID uint64, messages []byte) int32
 }

@@ -33,6 +33,7 @@ func deliver(id uint32, batchID uint64, messages []byte, length uint64, ok bool)
 	if !ok {
 		processLog.Load().Error("A plugin handed over a batch of an impossible length; the batch is refused.",
 			"plugin_id", id, "length", length)
+		r.Receive(batchID, nil) // no batch is that short: it counts what the plugin counts
 		return CodeRefused
 	}
 	return r.Receive(batchID, messages)

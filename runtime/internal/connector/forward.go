@@ -210,7 +210,10 @@ func (f *forwarder) saveState(ctx context.Context, r *request) error {
 		return nil
 	}
 	start, deadline := time.Now(), r.saveBy
-	if f.unsaved {
+	switch {
+	case f.handshake != nil:
+		deadline = f.queue.waits(r.batches[0]).Add(saveDeadline)
+	case f.unsaved:
 		deadline = start
 	}
 	err := f.saver.save(ctx, r.state, deadline)

@@ -202,6 +202,30 @@ func TestForward_given_state_that_cannot_be_saved_when_the_deadline_has_passed_s
 }
 
 // A request is what a crash may repeat. It holds one batch, or as many as fit into it.
+// The plugin's wait, and with it the time for the state, begins when its callback returns.
+func TestForward_given_a_callback_held_for_long_when_the_state_cannot_be_saved_at_once_should_try_again(t *testing.T) {
+	for name, answered := range map[string]time.Time{"still held": {}, "let go": time.Now()} {
+		t.Run(name, func(t *testing.T) {
+			f, in, producer, file := newLine(t, 1)
+			in.queue.generation = 2
+			results := make(chan uint8, 1)
+			f.handshake = &handshake{metrics: f.metrics, deliver: func(_ uint64, result uint8) int32 { results <- result; return 0 }}
+			f.requests = f.requests[:1]
+			mustAnswer(t, in.deliver(1, batchOf(1, "state")), accepted)
+			in.waiting[0].received, in.waiting[0].answered = time.Now().Add(-time.Hour), answered
+			stop := start(t, f)
+			mustHear(t, producer.asked, 1)
+			producer.told <- nil
+			mustHear(t, file.asked, "state")
+			file.told <- errors.New("no space left on device")
+			mustHear(t, file.asked, "state")
+			file.told <- nil
+			mustHear(t, results, resultAck)
+			stop()
+		})
+	}
+}
+
 // An orderly stop repeats nothing, and a disk that works again shows no fault any more.
 func TestForward_given_state_that_could_not_be_saved_when_the_disk_works_again_should_save_it(t *testing.T) {
 	for name, next := range map[string]func(*queueFixture, scriptedProducer){

@@ -205,6 +205,17 @@ func (q *queue) answer(b *batch) {
 	b.answered = time.Now()
 }
 
+// waits returns when the plugin's wait for the result of a batch began, now when it is
+// still held in its callback.
+func (q *queue) waits(b *batch) time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if b.answered.IsZero() {
+		return time.Now()
+	}
+	return b.answered
+}
+
 // take returns the next batch, or nil when the queue is closed and empty, done is closed
 // or the batch has more messages than are wanted. It stays current until finish.
 func (q *queue) take(done <-chan struct{}, most int) *batch {

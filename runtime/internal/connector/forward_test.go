@@ -276,3 +276,21 @@ func TestGather_given_small_batches_when_they_are_gathered_should_not_exceed_the
 		}
 	}
 }
+
+// A long linger time must not gather more memory than may wait for Iggy.
+func TestGather_given_batches_of_few_messages_when_their_bytes_are_many_should_not_wait_for_more(t *testing.T) {
+	f, in, _, _ := newLine(t, 1000)
+	f.preparer.linger = patience
+	in.bounds.batches = 10
+	for range 6 {
+		mustAnswer(t, in.deliver(0, batchOf(1, "")), accepted)
+	}
+	in.close()
+	in.bounds.bytes = 3*len(batchOf(1, "")) - 1
+	r := f.requests[0]
+	for range 2 {
+		if !f.preparer.gather(t.Context(), r) || r.produced != 3 {
+			t.Fatalf("a request of %d messages was gathered, want 3", r.produced)
+		}
+	}
+}

@@ -74,25 +74,27 @@ type preparer struct {
 }
 
 // gather takes the next batch and those that follow within the linger time while there
-// is room for them (decision B8).
+// is room for them (decision B8), and no more bytes than may wait for Iggy (decision B1).
 func (p *preparer) gather(ctx context.Context, r *request) bool {
 	first := p.queue.take(ctx.Done(), math.MaxInt)
 	if first == nil {
 		return false
 	}
 	r.batches, r.produced = append(r.batches[:0], first), first.messages.Count
+	bytes := len(first.blob)
 	if p.linger <= 0 || r.produced >= p.requestLength() {
 		return true
 	}
 	window, cancel := context.WithTimeout(ctx, p.linger)
 	defer cancel()
-	for r.produced < p.requestLength() {
+	for r.produced < p.requestLength() && bytes < p.queue.bounds.bytes {
 		b := p.queue.take(window.Done(), p.requestLength()-r.produced)
 		if b == nil {
 			break
 		}
 		r.batches = append(r.batches, b)
 		r.produced += b.messages.Count
+		bytes += len(b.blob)
 	}
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/config"
 )
@@ -211,12 +212,10 @@ func (m *Manager) find(id config.ID) (*connector, error) {
 	return nil, notFound(id)
 }
 
-// stop ends the connector and waits for it, as long as a plugin call may take. Then
-// it returns the call that does not return, if that is the reason; the connector
-// still stops as soon as the call does (decision A5).
+// stop ends the connector and waits for it, as long as a plugin call may take, and then for
+// what is under way. It returns the call that does not return, if that is the reason; the
+// connector still stops as soon as the call does (decision A5).
 func (c *connector) stop(ctx context.Context) error {
-	ctx, end := context.WithTimeout(ctx, c.env.StuckCallAfter)
-	defer end()
 	c.mu.Lock()
 	cancel, done := c.cancel, c.done
 	c.stays = true
@@ -225,13 +224,24 @@ func (c *connector) stop(ctx context.Context) error {
 		return nil
 	}
 	cancel()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	if name, since, ok := c.currentCall(); ok {
-		return &Error{codePluginCallHangs, hungCall(name, since)}
+	for _, allowed := range []time.Duration{c.env.StuckCallAfter, c.stopTimeout()} {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+		case <-time.After(allowed):
+		}
+		if name, since, ok := c.currentCall(); ok {
+			return &Error{codePluginCallHangs, hungCall(name, since)}
+		}
 	}
 	return &Error{codePluginCallHangs, errors.New("the connector has not stopped in time")}
+}
+
+// stopTimeout is how long what is under way may take when the plugin has closed.
+func (c *connector) stopTimeout() time.Duration {
+	if common := c.info.Load().Configuration.Common(); common != nil {
+		return common.StopTimeout
+	}
+	return 0
 }

@@ -374,6 +374,25 @@ func (w *world) callAge(id config.ID) (seconds float64) {
 }
 
 // hung is one plugin call that does not return until it is released.
+// The example is a server that takes longer than a plugin call may, and less than the stop.
+func TestStop_given_iggy_is_slow_when_stop_timeout_allows_it_should_wait_until_all_is_sent(t *testing.T) {
+	w := newWorld(t)
+	slow := w.broker.Inject(devbroker.Fault{
+		Command: devbroker.SendMessages, When: devbroker.Nth(1),
+		Action: devbroker.Slow(3 * time.Second), // StuckCallAfter is 2 s
+	})
+	id := w.source("in", "file_source_gen1", "t", `stop_timeout = "20s"`, fmt.Sprintf("path = %q\nschema = \"json\"", w.path("in.ndjson")))
+	w.write("in.ndjson", numbered(0, 5)...)
+	w.start()
+	<-slow.Struck()
+	if err := w.manager.Stop(t.Context(), id); err != nil {
+		t.Errorf("the stop answers: %v", err)
+	}
+	if got := w.store.Messages("s", "t", 0); len(got) != 5 || w.savedState("in") == "" {
+		t.Errorf("%d messages of 5 are sent, the state is %q", len(got), w.savedState("in"))
+	}
+}
+
 type hung struct {
 	name string
 	id   func(w *world) config.ID

@@ -223,11 +223,14 @@ func last(f *protoField, found []occurrence) (value []byte) {
 }
 
 // merged joins the occurrences of a message, which merges them by the definition of the
-// encoding.
+// encoding. Another member of its oneof ends what came before.
 func merged(f *protoField, found []occurrence) (body []byte) {
 	for i := range found {
-		switch {
-		case found[i].field != f:
+		switch other := found[i].field; {
+		case other != f:
+			if other != nil && f.oneof != nil && other.oneof == f.oneof {
+				body = nil
+			}
 		case body == nil:
 			body = found[i].value // its capacity ends with it, so appending copies
 		default:

@@ -120,6 +120,7 @@ func TestProtoReadsUnusualEncodings(t *testing.T) {
 		"last scalar counts":          {join(tag(3, 0), []byte{1}, tag(3, 0), []byte{2}), `{"int32Value":2}`},
 		"messages merge":              {join(child("\x18\x01"), child("\x68\x01"), child("\x18\x05")), `{"child":{"int32Value":5,"boolValue":true}}`},
 		"last of a oneof counts":      {join(protowire.AppendString(tag(26, 2), "x"), protowire.AppendFixed32(tag(28, 5), 9)), `{"choiceNumber":9}`},
+		"a oneof set anew":            {join(protowire.AppendString(tag(27, 2), "\x18\x01"), protowire.AppendFixed32(tag(28, 5), 9), protowire.AppendString(tag(27, 2), "\x68\x01")), `{"choiceMessage":{"boolValue":true}}`},
 		"fields interleaved":          {join(tag(17, 0), []byte{1}, tag(3, 0), []byte{7}, tag(17, 0), []byte{2}), `{"packed":[1,2],"int32Value":7}`},
 		"map entry without value":     {protowire.AppendString(tag(23, 2), "\x0a\x01k"), `{"counts":{"k":0}}`},
 		"map entry without key":       {protowire.AppendString(tag(23, 2), "\x10\x05"), `{"counts":{"":5}}`},

@@ -85,9 +85,9 @@ func (e *protoEncoder) field(f *protoField, text []byte, style ProtoStyle) error
 	return e.tagged(f, text, style)
 }
 
-// nullable reports whether null is a value of the field, which only one type has.
+// nullable reports whether null is a value of the field, which only two types have.
 func (f *protoField) nullable() bool {
-	return f.message != nil && f.message.descriptor.FullName() == "google.protobuf.Value"
+	return f.enum != nil && f.enum.null || f.message != nil && f.message.descriptor.FullName() == "google.protobuf.Value"
 }
 
 func (e *protoEncoder) list(f *protoField, text []byte, style ProtoStyle) error {
@@ -291,7 +291,10 @@ func parseBool(text []byte, style ProtoStyle) (uint64, error) {
 }
 
 func (f *protoField) parseEnum(text []byte, style ProtoStyle) (uint64, error) {
-	if text[0] != '"' {
+	switch {
+	case text[0] == 'n' && f.enum.null:
+		return 0, nil
+	case text[0] != '"':
 		return parseInteger(text, integers[protoreflect.Int32Kind], style)
 	}
 	if v, ok := f.enum.values[string(Unescape(text))]; ok {

@@ -121,6 +121,7 @@ func TestProtoReadsUnusualEncodings(t *testing.T) {
 		"messages merge":              {join(child("\x18\x01"), child("\x68\x01"), child("\x18\x05")), `{"child":{"int32Value":5,"boolValue":true}}`},
 		"last of a oneof counts":      {join(protowire.AppendString(tag(26, 2), "x"), protowire.AppendFixed32(tag(28, 5), 9)), `{"choiceNumber":9}`},
 		"a oneof set anew":            {join(protowire.AppendString(tag(27, 2), "\x18\x01"), protowire.AppendFixed32(tag(28, 5), 9), protowire.AppendString(tag(27, 2), "\x68\x01")), `{"choiceMessage":{"boolValue":true}}`},
+		"null values":                 {join(tag(52, 0), []byte{0}, protowire.AppendBytes(tag(53, 2), []byte{0, 0})), `{"choiceNull":null,"nulls":[null,null]}`},
 		"fields interleaved":          {join(tag(17, 0), []byte{1}, tag(3, 0), []byte{7}, tag(17, 0), []byte{2}), `{"packed":[1,2],"int32Value":7}`},
 		"map entry without value":     {protowire.AppendString(tag(23, 2), "\x0a\x01k"), `{"counts":{"k":0}}`},
 		"map entry without key":       {protowire.AppendString(tag(23, 2), "\x10\x05"), `{"counts":{"":5}}`},
@@ -165,6 +166,7 @@ func TestProtoEncodingNamesWhatDoesNotFit(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"int32Value":1e3,"uint64Value":"1.8446744073709551615e19","packed":null,"unknown":[1]}`: "18e80730ffffffffffffffffff01",
 		`{"int32Value":"12","bytesValue":"_-8","value":null}`:                                     "180c7a02ffefda02020800",
+		`{"choiceNumber":null,"choiceNull":null,"nulls":[null,"NULL_VALUE"]}`:                     "a00300aa03020000",
 	} {
 		e := protoEncoder{parts: new(splitter)}
 		if err := e.message(m, []byte(text)); err != nil || hex.EncodeToString(e.dst) != want {

@@ -68,6 +68,7 @@ type protoSchema struct {
 // protoEnum is an enumeration prepared for the data path.
 type protoEnum struct {
 	name   string
+	null   bool // its value is null in JSON
 	values map[string]int32
 	names  map[int32][]byte // as JSON strings
 }
@@ -173,6 +174,9 @@ func (s *protoSchema) enum(d protoreflect.EnumDescriptor) *protoEnum {
 	}
 	e := &protoEnum{name: string(d.Name()), values: make(map[string]int32), names: make(map[int32][]byte)}
 	s.enums[d.FullName()] = e
+	if e.null = s.style == ProtoCanonical && d.FullName() == "google.protobuf.NullValue"; e.null {
+		e.names[0] = jsonNull
+	}
 	for i := range d.Values().Len() {
 		name, number := string(d.Values().Get(i).Name()), int32(d.Values().Get(i).Number())
 		e.values[name] = number

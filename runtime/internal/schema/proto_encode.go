@@ -58,10 +58,15 @@ func (e *protoEncoder) members(m *protoMessage, text []byte) error {
 		}
 	}
 	e.parts.dropMembers(len(members))
+	var set protoreflect.OneofDescriptor // the last one, whose members stand together
 	for i, f := range m.fields {
-		if values[i] == nil {
+		if values[i] == nil || absent(f, values[i], m.style) {
 			continue
 		}
+		if f.oneof != nil && f.oneof == set && m.style == ProtoCanonical {
+			return fmt.Errorf("%s another member of the oneof %s is there, too", f.key, set.Name())
+		}
+		set = f.oneof
 		start := len(e.dst)
 		if err := e.field(f, values[i], m.style); err != nil {
 			if m.style != ProtoConvert {
@@ -73,10 +78,13 @@ func (e *protoEncoder) members(m *protoMessage, text []byte) error {
 	return nil
 }
 
+// absent reports whether the value is the null that stands for none.
+func absent(f *protoField, text []byte, style ProtoStyle) bool {
+	return text[0] == 'n' && style == ProtoCanonical && !f.nullable()
+}
+
 func (e *protoEncoder) field(f *protoField, text []byte, style ProtoStyle) error {
 	switch {
-	case text[0] == 'n' && style == ProtoCanonical && !f.nullable():
-		return nil // null is absent
 	case f.entries:
 		return e.entries(f, text, style)
 	case f.repeated && (text[0] == '[' || style == ProtoCanonical):

@@ -142,21 +142,22 @@ func TestProtoReadsUnusualEncodings(t *testing.T) {
 func TestProtoEncodingNamesWhatDoesNotFit(t *testing.T) {
 	m := everything(t)
 	for text, want := range map[string]string{
-		`[]`:                                `is [], need an object`,
-		`{"int32Value":2147483648}`:         `"int32Value": is 2147483648, need an integer in range`,
-		`{"int32_value":1.5}`:               `"int32Value": is 1.5, need an integer in range`,
-		`{"uint32Value":-1}`:                `"uint32Value": is -1, need an integer in range`,
-		`{"int64Value":"x"}`:                `"int64Value": is x, need an integer`,
-		`{"boolValue":1}`:                   `"boolValue": is 1, need true or false`,
-		`{"color":"BLUE"}`:                  `"color": is "BLUE", need a value of Color`,
-		`{"bytesValue":"*"}`:                `"bytesValue": is "*", need a base64 string`,
-		`{"packed":1}`:                      `"packed": is 1, need an array`,
-		`{"counts":[]}`:                     `"counts": is [], need an object`,
-		`{"counts":{"a":"b"}}`:              `"counts": is b, need an integer`,
-		`{"child":"AA=="}`:                  `"child": is "AA==", need an object`,
-		`{"child":{"stringValue":5}}`:       `"child": "stringValue": is 5, need a string`,
-		`{"timestamp":"yesterday"}`:         `"timestamp": `,
-		nested(`{"child":`, "{}", `}`, 101): `"child": `,
+		`[]`:                                 `is [], need an object`,
+		`{"int32Value":2147483648}`:          `"int32Value": is 2147483648, need an integer in range`,
+		`{"int32_value":1.5}`:                `"int32Value": is 1.5, need an integer in range`,
+		`{"uint32Value":-1}`:                 `"uint32Value": is -1, need an integer in range`,
+		`{"int64Value":"x"}`:                 `"int64Value": is x, need an integer`,
+		`{"boolValue":1}`:                    `"boolValue": is 1, need true or false`,
+		`{"color":"BLUE"}`:                   `"color": is "BLUE", need a value of Color`,
+		`{"bytesValue":"*"}`:                 `"bytesValue": is "*", need a base64 string`,
+		`{"packed":1}`:                       `"packed": is 1, need an array`,
+		`{"counts":[]}`:                      `"counts": is [], need an object`,
+		`{"counts":{"a":"b"}}`:               `"counts": is b, need an integer`,
+		`{"child":"AA=="}`:                   `"child": is "AA==", need an object`,
+		`{"child":{"stringValue":5}}`:        `"child": "stringValue": is 5, need a string`,
+		`{"timestamp":"yesterday"}`:          `"timestamp": `,
+		`{"choiceNumber":1,"choiceText":""}`: `"choiceNumber": another member of the oneof choice is there, too`,
+		nested(`{"child":`, "{}", `}`, 101):  `"child": `,
 	} {
 		e := protoEncoder{parts: new(splitter)}
 		if err := e.message(m, []byte(text)); err == nil || !strings.HasPrefix(strings.ReplaceAll(err.Error(), ": :", ":"), want) {

@@ -20,6 +20,7 @@ var (
 	errAvroRange    = errors.New("a length, index or boolean is out of range")
 	errAvroUTF8     = errors.New("a string is not valid UTF-8")
 	errAvroNaN      = errors.New("JSON has no NaN and no infinity")
+	errAvroTime     = errors.New("a date or time has no RFC 3339 form")
 	errAvroDepth    = errors.New("the datum is nested too deep")
 	errAvroEmpty    = errors.New("the datum promises more elements than it holds")
 )
@@ -228,7 +229,12 @@ func (p *avroPrinter) integer(t *avroType) {
 		return
 	}
 	if t.text.append != nil {
-		p.dst = append(t.text.append(append(p.dst, '"'), v), '"')
+		text := t.text.append(append(p.dst, '"'), v)
+		if text == nil {
+			p.fail(errAvroTime)
+			return
+		}
+		p.dst = append(text, '"')
 		return
 	}
 	p.dst = strconv.AppendInt(p.dst, v, 10)

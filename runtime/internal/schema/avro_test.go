@@ -107,6 +107,43 @@ func TestAvroReadersOfANewerSchemaGetDefaults(t *testing.T) {
 	}
 }
 
+// Given dates and times at the ends of their ranges, when they are texts, then they are the same
+// there and back, or refused: never another time.
+func TestAvroTimesAsTextsAreExactOrRefused(t *testing.T) {
+	for _, c := range []struct{ kind, logical, number, text string }{
+		{"long", "timestamp-nanos", "9223372036854775807", `"2262-04-11T23:47:16.854775807Z"`},
+		{"long", "timestamp-nanos", "-9223372036854775808", `"1677-09-21T00:12:43.145224192Z"`},
+		{"long", "timestamp-nanos", "", `"2262-04-11T23:47:16.854775808Z"`},
+		{"long", "timestamp-nanos", "", `"9999-12-31T00:00:00Z"`},
+		{"long", "timestamp-millis", "253402300799999", `"9999-12-31T23:59:59.999Z"`},
+		{"long", "timestamp-millis", "253402300800000", ""},
+		{"long", "timestamp-micros", "-9223372036854775808", ""},
+		{"long", "local-timestamp-millis", "9223372036854775807", ""},
+		{"int", "date", "2932896", `"9999-12-31"`},
+		{"int", "date", "2932897", ""},
+		{"int", "date", "-2147483648", ""},
+		{"int", "time-millis", "86399999", `"23:59:59.999"`},
+		{"int", "time-millis", "86400000", ""},
+		{"long", "time-micros", "-1", ""},
+	} {
+		schema := `{"type":"` + c.kind + `","logicalType":"` + c.logical + `"}`
+		var datum []byte
+		if c.number != "" {
+			datum, _ = parsedAvro(t, schema, false).encode(nil, []byte(c.number), new(splitter))
+			got, err := parsedAvro(t, schema, true).print(nil, datum)
+			if (err == nil) != (c.text != "") || err == nil && string(got) != c.text {
+				t.Errorf("%s %s is read as %s, %v, want %s", c.logical, c.number, got, err, c.text)
+			}
+		}
+		if c.text != "" {
+			got, err := parsedAvro(t, schema, true).encode(nil, []byte(c.text), new(splitter))
+			if (err == nil) != (c.number != "") || err == nil && !bytes.Equal(got, datum) {
+				t.Errorf("%s %s is written as %x, %v, want %x", c.logical, c.text, got, err, datum)
+			}
+		}
+	}
+}
+
 // Given decimals, when they are encoded, then numbers and strings are exact or refused.
 func TestAvroDecimalsAreExactOrRefused(t *testing.T) {
 	typ := parsedAvro(t, `{"type":"bytes","logicalType":"decimal","precision":4,"scale":2}`, false)

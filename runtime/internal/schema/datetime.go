@@ -5,12 +5,13 @@
 package schema
 
 import (
+	"errors"
 	"time"
 )
 
 // dateTime is the text of a date or time that travels as a number.
 type dateTime struct {
-	append func(dst []byte, v int64) []byte
+	append func(dst []byte, v int64) []byte // nil when the number has no such text
 	parse  func(text string) (int64, error)
 }
 
@@ -33,8 +34,18 @@ const (
 	day       = 24 * 60 * 60 // seconds
 )
 
+var errDateTimeRange = errors.New("the time is beyond the range of the type")
+
 func appendDate(dst []byte, v int64) []byte {
-	return time.Unix(v*day, 0).UTC().AppendFormat(dst, time.DateOnly)
+	return appendTime(dst, time.Unix(v*day, 0).UTC(), time.DateOnly)
+}
+
+// appendTime appends a time whose year has the four digits of RFC 3339.
+func appendTime(dst []byte, t time.Time, layout string) []byte {
+	if year := t.Year(); year < 0 || year > 9999 {
+		return nil
+	}
+	return t.AppendFormat(dst, layout)
 }
 
 func parseDate(text string) (int64, error) {
@@ -42,30 +53,42 @@ func parseDate(text string) (int64, error) {
 	return t.Unix() / day, err
 }
 
-// at returns the moment v units after the epoch, v of any size.
+// moment returns the moment v units after the epoch, v of any size.
 func moment(v int64, unit time.Duration) time.Time {
 	perSecond := int64(time.Second / unit)
 	seconds, rest := v/perSecond, v%perSecond
 	return time.Unix(seconds, rest*int64(unit)).UTC()
 }
 
-func units(t time.Time, unit time.Duration) int64 {
-	return t.Unix()*int64(time.Second/unit) + int64(t.Nanosecond())/int64(unit)
+func units(t time.Time, unit time.Duration) (int64, error) {
+	v := t.Unix()*int64(time.Second/unit) + int64(t.Nanosecond())/int64(unit)
+	if moment(v, unit).Unix() != t.Unix() { // more than 64 bit
+		return 0, errDateTimeRange
+	}
+	return v, nil
 }
 
 func instant(unit time.Duration, layout string) dateTime {
 	return dateTime{
-		append: func(dst []byte, v int64) []byte { return moment(v, unit).AppendFormat(dst, layout) },
+		append: func(dst []byte, v int64) []byte { return appendTime(dst, moment(v, unit), layout) },
 		parse: func(text string) (int64, error) {
 			t, err := time.Parse(layout, text)
-			return units(t, unit), err
+			if err != nil {
+				return 0, err
+			}
+			return units(t, unit)
 		},
 	}
 }
 
 func timeOfDay(unit time.Duration) dateTime {
 	return dateTime{
-		append: func(dst []byte, v int64) []byte { return moment(v, unit).AppendFormat(dst, clockTime) },
+		append: func(dst []byte, v int64) []byte {
+			if v < 0 || v >= int64(day*time.Second/unit) {
+				return nil
+			}
+			return moment(v, unit).AppendFormat(dst, clockTime)
+		},
 		parse: func(text string) (int64, error) {
 			t, err := time.Parse(clockTime, text)
 			midnight := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)

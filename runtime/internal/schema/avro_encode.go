@@ -107,11 +107,15 @@ func (e *avroEncoder) integer(t *avroType, text []byte, bits int) error {
 }
 
 func (e *avroEncoder) float(t *avroType, text []byte) error {
-	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
-		return unfit(text, "a number")
-	}
+	width := 64
 	if t.kind == avroFloat {
+		width = 32
+	}
+	v, err := strconv.ParseFloat(string(text), width)
+	if err != nil || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		return unfit(text, "a number in the range of "+strconv.Itoa(width)+" bit")
+	}
+	if width == 32 {
 		e.dst = binary.LittleEndian.AppendUint32(e.dst, math.Float32bits(float32(v)))
 	} else {
 		e.dst = binary.LittleEndian.AppendUint64(e.dst, math.Float64bits(v))

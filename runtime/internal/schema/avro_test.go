@@ -144,6 +144,21 @@ func TestAvroTimesAsTextsAreExactOrRefused(t *testing.T) {
 	}
 }
 
+// Given numbers for a float, when they are encoded, then each is the nearest float or refused.
+func TestAvroFloatsAreTheNearestOrRefused(t *testing.T) {
+	for schema, c := range map[string]struct{ text, want string }{
+		`"float"`:            {`1e300`, ""}, // would be an infinity, which no JSON can be made of
+		`["float","double"]`: {`1e300`, "029c7500883ce4377e"},
+		`["double","float"]`: {`1e400`, ""},
+		`["float","string"]`: {`1.00000017881393432617187499`, "000100803f"}, // as a double it is halfway to the next float
+	} {
+		got, err := parsedAvro(t, schema, false).encode(nil, []byte(c.text), new(splitter))
+		if (err == nil) != (c.want != "") || err == nil && hex.EncodeToString(got) != c.want {
+			t.Errorf("%s as %s: %x, %v, want %s", c.text, schema, got, err, c.want)
+		}
+	}
+}
+
 // Given decimals, when they are encoded, then numbers and strings are exact or refused.
 func TestAvroDecimalsAreExactOrRefused(t *testing.T) {
 	typ := parsedAvro(t, `{"type":"bytes","logicalType":"decimal","precision":4,"scale":2}`, false)

@@ -30,7 +30,11 @@ func (s *flatSchema) encode(b *flatbuffers.Builder, text []byte, parts *splitter
 	if err != nil {
 		return nil, err
 	}
-	e.b.Finish(root)
+	if s.identifier != nil {
+		e.b.FinishWithFileIdentifier(root, s.identifier)
+	} else {
+		e.b.Finish(root)
+	}
 	return e.b.FinishedBytes(), nil
 }
 

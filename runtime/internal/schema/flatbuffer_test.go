@@ -79,6 +79,39 @@ func sortedJSON(t *testing.T, text []byte) string {
 	return string(sorted)
 }
 
+// Given a schema with a file identifier, when its root is encoded, then the buffer carries it:
+// verifiers of other implementations refuse one without. Other tables have none.
+func TestFlatBufferCarriesTheIdentifierOfItsSchema(t *testing.T) {
+	b := flatbuffers.NewBuilder(256)
+	object := func(name string) flatbuffers.UOffsetT {
+		text := b.CreateString(name)
+		b.StartObject(1)
+		b.PrependUOffsetTSlot(objectName, text, 0)
+		return b.EndObject()
+	}
+	root, other := object("Root"), object("Other")
+	objects := (&flatEncoder{b: b}).offsets([]flatbuffers.UOffsetT{other, root})
+	identifier := b.CreateString("SHOP")
+	b.StartObject(schemaRoot + 1)
+	b.PrependUOffsetTSlot(schemaObjects, objects, 0)
+	b.PrependUOffsetTSlot(schemaIdentifier, identifier, 0)
+	b.PrependUOffsetTSlot(schemaRoot, root, 0)
+	b.FinishWithFileIdentifier(b.EndObject(), []byte("BFBS"))
+	for name, want := range map[string]bool{"": true, "Root": true, "Other": false} {
+		s, err := newFlatSchema(b.FinishedBytes(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		buffer, err := s.encode(flatbuffers.NewBuilder(64), []byte(`{}`), new(splitter))
+		if err != nil || bytes.Contains(buffer, []byte("SHOP")) != want || want && string(buffer[4:8]) != "SHOP" {
+			t.Errorf("root %q: %q, %v", name, buffer, err)
+		}
+		if back, err := s.print(nil, buffer); err != nil || string(back) != `{}` {
+			t.Errorf("root %q: %s, %v", name, back, err)
+		}
+	}
+}
+
 // Given JSON that does not fit the schema, when it is encoded, then the error names the
 // field and what it needs.
 func TestFlatBufferEncodingNamesWhatDoesNotFit(t *testing.T) {

@@ -97,11 +97,14 @@ type flatSchema struct {
 	layouts []*flatLayout
 	enums   []*flatEnum
 	root    *flatLayout
+	// What buffers of its root carry behind their first offset, for verifiers of other
+	// implementations; nil when the schema has none.
+	identifier []byte
 }
 
 // The ids of the fields of reflection.fbs that are used here.
 const (
-	schemaObjects, schemaEnums, schemaRoot                                               = 0, 1, 4
+	schemaObjects, schemaEnums, schemaIdentifier, schemaRoot                             = 0, 1, 2, 4
 	objectName, objectFields, objectIsStruct, objectAlign, objectSize                    = 0, 1, 2, 3, 4
 	fieldName, fieldType, fieldID, fieldOffset, fieldInteger, fieldReal                  = 0, 1, 2, 3, 4, 5
 	fieldDeprecated, fieldRequired, fieldOptional, fieldOffset64                         = 6, 7, 11, 13
@@ -124,7 +127,10 @@ func newFlatSchema(file []byte, root string) (*flatSchema, error) {
 	l := &flatLoader{flatReader: flatReader{buf: file}}
 	l.load(l.table(l.follow(0)))
 	if l.err == nil {
-		l.schema.root = l.findRoot(root)
+		declared := l.schema.root
+		if l.schema.root = l.findRoot(root); l.schema.root != declared {
+			l.schema.identifier = nil
+		}
 	}
 	return &l.schema, l.err
 }
@@ -147,6 +153,9 @@ func (l *flatLoader) load(t flatTable) {
 	}
 	for i, o := range objects {
 		l.fillLayout(l.schema.layouts[i], o)
+	}
+	if identifier := l.text(t, schemaIdentifier); len(identifier) == 4 {
+		l.schema.identifier = []byte(identifier)
 	}
 	if pos, ok := t.field(schemaRoot); ok {
 		l.schema.root = l.named(l.text(l.table(l.follow(pos)), objectName))

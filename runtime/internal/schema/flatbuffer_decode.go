@@ -89,7 +89,9 @@ func (p *flatPrinter) tableFields(l *flatLayout, t flatTable) {
 }
 
 func (p *flatPrinter) key(f *flatField, first int) {
-	p.separate(first)
+	if p.separate(first); len(p.dst) > p.limit {
+		p.fail(errFlatSize)
+	}
 	p.dst = append(p.dst, f.key...)
 }
 

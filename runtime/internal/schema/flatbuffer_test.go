@@ -279,6 +279,25 @@ func TestSharedPartsDoNotGrowWithoutBound(t *testing.T) {
 	})
 }
 
+// Given a table whose many fields are one long text, when it is decoded, then it does not grow
+// beyond the limit by more than one of them.
+func TestSharedTextDoesNotGrowWithoutBound(t *testing.T) {
+	l := &flatLayout{}
+	e := flatEncoder{b: flatbuffers.NewBuilder(1024)}
+	text := e.b.CreateByteString(bytes.Repeat([]byte("x"), maxFlatJSON/4))
+	var slots []slot
+	for i := range 20 {
+		f := &flatField{key: []byte(`"f":`), typ: &flatType{base: flatString}, id: i}
+		l.fields = append(l.fields, f)
+		slots = append(slots, slot{field: f, offset: text})
+	}
+	e.b.Finish(e.write(l, slots))
+	got, err := (&flatSchema{root: l}).print(nil, e.b.FinishedBytes())
+	if err != errFlatSize || len(got) > maxFlatJSON+maxFlatJSON/2 {
+		t.Fatalf("%d bytes, %v, want %v", len(got), err, errFlatSize)
+	}
+}
+
 // sharedBuffer returns items of the given depth, each of which has the one below as its
 // child many times over.
 func sharedBuffer(s *flatSchema, depth, times int) []byte {

@@ -11,32 +11,44 @@ import (
 	"strconv"
 )
 
-// number is a JSON number: as an integer where it is written as one that fits, else as
-// a double.
+// number is a JSON number: as a double and, where it is written as an integer, as that, of
+// any size.
 type number struct {
-	whole  bool
-	int    int64
+	whole  []byte // nil when it is none
 	double float64
 }
 
 func parseNumber(text []byte) number {
-	if !isDouble(text) {
-		if v, err := strconv.ParseInt(string(text), 10, 64); err == nil {
-			return number{whole: true, int: v, double: float64(v)}
-		}
-	}
 	v, _ := strconv.ParseFloat(string(text), 64) // beyond the range: an infinity, which compares rightly
-	return number{double: v}
+	if isDouble(text) {
+		return number{double: v}
+	}
+	return number{unsignedZero(text), v}
 }
 
 // isDouble reports whether a number is written with fraction or exponent.
 func isDouble(text []byte) bool { return bytes.ContainsAny(text, ".eE") }
 
 func (n number) compare(other number) int {
-	if n.whole && other.whole {
-		return cmp.Compare(n.int, other.int)
+	if n.whole != nil && other.whole != nil {
+		return compareIntegers(n.whole, other.whole)
 	}
 	return cmp.Compare(n.double, other.double)
+}
+
+// compareIntegers compares integers by their digits, of which JSON has no idle ones.
+func compareIntegers(a, b []byte) int {
+	negative := a[0] == '-'
+	if negative != (b[0] == '-') {
+		return cmp.Compare(a[0], b[0]) // the sign is less than any digit
+	}
+	if negative {
+		a, b = b, a
+	}
+	if c := cmp.Compare(len(a), len(b)); c != 0 {
+		return c
+	}
+	return bytes.Compare(a, b)
 }
 
 // equalNumbers compares as the original does: integers by value, never an integer with a

@@ -150,6 +150,13 @@ func TestTimestampsChangeTheirForm(t *testing.T) {
 		{"timestamp_seconds", "date_time", `1.5`, ""},
 		{"timestamp_seconds", "date_time", `999999999999999`, ""},
 		{"timestamp_seconds", "timestamp_nanos", `99999999999`, ""},
+		{"date_time", "timestamp_nanos", `"2262-04-11T23:47:16.854775807Z"`, `9223372036854775807`},
+		{"date_time", "timestamp_nanos", `"2262-04-11T23:47:16.854775808Z"`, ""},
+		{"timestamp_nanos", "timestamp_nanos", `-9223372036854775808`, `-9223372036854775808`},
+		{"timestamp_micros", "timestamp_millis", `-9223372036854775808`, `-9223372036854776`},
+		{"timestamp_millis", "timestamp_micros", `-9223372036854776`, ""},
+		{"timestamp_seconds", "timestamp_seconds", `9223372036854775807`, `9223372036854775807`},
+		{"timestamp_seconds", "timestamp_millis", `9223372036854775807`, ""},
 	} {
 		chain := chain(t, `timestamp_convert {"enabled":true,"fields":[{"key":"at","from":"`+c.from+`","to":"`+c.to+`"},{"key":"absent","from":"date_time","to":"date_time"}]}`)
 		m := schema.NewMessage(wire.SchemaJSON, []byte(`{"at":`+c.in+`}`), nil)

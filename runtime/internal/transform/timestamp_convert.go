@@ -6,7 +6,6 @@ package transform
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -99,8 +98,7 @@ func (f timestampFormat) parse(text []byte) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("found %s, need an integer", shorten(text))
 	}
-	perSecond := int64(time.Second) / int64(f)
-	return time.Unix(v/perSecond, v%perSecond*int64(f)).UTC(), nil
+	return f.time(v), nil
 }
 
 func (f timestampFormat) append(dst []byte, at time.Time) ([]byte, error) {
@@ -111,8 +109,15 @@ func (f timestampFormat) append(dst []byte, at time.Time) ([]byte, error) {
 		return append(appendDateTime(append(dst, '"'), at), '"'), nil
 	}
 	perSecond := int64(time.Second) / int64(f)
-	if limit := math.MaxInt64/perSecond - 1; at.Unix() > limit || at.Unix() < -limit {
+	v := at.Unix()*perSecond + int64(at.Nanosecond())/int64(f)
+	if f.time(v).Unix() != at.Unix() { // it was cut to 64 bit
 		return nil, fmt.Errorf("%s does not fit into 64 bit", at.Format(time.RFC3339))
 	}
-	return strconv.AppendInt(dst, at.Unix()*perSecond+int64(at.Nanosecond())/int64(f), 10), nil
+	return strconv.AppendInt(dst, v, 10), nil
+}
+
+// time returns the moment v units after the epoch.
+func (f timestampFormat) time(v int64) time.Time {
+	perSecond := int64(time.Second) / int64(f)
+	return time.Unix(v/perSecond, v%perSecond*int64(f)).UTC()
 }

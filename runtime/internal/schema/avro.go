@@ -83,12 +83,45 @@ func (a *avroCodec) loadReader(writer *avro.Schema) (*evolution, error) {
 	if err != nil || target == nil {
 		return nil, err
 	}
-	resolved, err := avro.Resolve(writer, target)
-	if err != nil {
+	if _, err := avro.Resolve(writer, target); err != nil {
 		return nil, err
 	}
 	datum, err := newAvroType(target, a.DateTimes)
+	if err != nil {
+		return nil, err
+	}
+	writer, err = withoutLogicalTypes(writer)
+	if err != nil {
+		return nil, err
+	}
+	if target, err = withoutLogicalTypes(target); err != nil {
+		return nil, err
+	}
+	resolved, err := avro.Resolve(writer, target)
 	return &evolution{resolved, target, datum}, err
+}
+
+// withoutLogicalTypes returns a schema whose values are those of the encoding: as a date or a
+// decimal not every one of them would come back the same, or at all.
+func withoutLogicalTypes(s *avro.Schema) (*avro.Schema, error) {
+	root := s.Root()
+	dropLogicalTypes(root)
+	return root.Schema()
+}
+
+func dropLogicalTypes(n *avro.SchemaNode) {
+	n.LogicalType, n.Precision, n.Scale = "", 0, 0
+	for _, item := range []*avro.SchemaNode{n.Items, n.Values} {
+		if item != nil {
+			dropLogicalTypes(item)
+		}
+	}
+	for i := range n.Branches {
+		dropLogicalTypes(&n.Branches[i])
+	}
+	for i := range n.Fields {
+		dropLogicalTypes(&n.Fields[i].Type)
+	}
 }
 
 // parseAvro returns the schema that is given inline or as a file, nil when there is none.
@@ -145,7 +178,8 @@ func (a *avroCodec) print(dst, body []byte) ([]byte, error) {
 // apply returns the datum in the schema of the reader.
 func (e *evolution) apply(body []byte) ([]byte, error) {
 	var value any
-	if _, err := e.resolved.Decode(body, &value); err != nil {
+	// Tagged, or the value would be encoded as another type of its union that it fits.
+	if _, err := e.resolved.Decode(body, &value, avro.TaggedUnions()); err != nil {
 		return nil, err
 	}
 	return e.target.Encode(value)

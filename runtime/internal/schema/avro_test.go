@@ -107,6 +107,38 @@ func TestAvroReadersOfANewerSchemaGetDefaults(t *testing.T) {
 	}
 }
 
+// Given values that fit several types of a union, or that are no dates, times or decimals of their
+// logical types, when they are read by a newer schema, then they are what they were.
+func TestAvroReadersOfANewerSchemaGetTheSameValues(t *testing.T) {
+	logical := func(kind, name string) string { return `{"type":"` + kind + `","logicalType":"` + name + `"}` }
+	decimal := `{"type":"bytes","logicalType":"decimal","precision":2,"scale":1}`
+	const records = `[{"type":"record","name":"A","fields":[{"name":"x","type":"int"}]},{"type":"record","name":"B","fields":[{"name":"x","type":"int"},{"name":"y","type":"int"}]}]`
+	for _, c := range []struct{ schema, datum, want string }{
+		{records, "020204", `{"x":1,"y":2}`},
+		{`[{"type":"enum","name":"E","symbols":["A"]},"string","bytes"]`, "040241", `[65]`},
+		{`["null",` + logical("int", "date") + `,"long"]`, "04" + "02", `1`},
+		{`["float","double"]`, "029a9999999999b93f", `0.1`},
+		{logical("long", "time-micros"), "feffffffffffffffff01", `9223372036854775807`},
+		{logical("long", "timestamp-millis"), "ffffffffffffffffff01", `-9223372036854775808`},
+		{decimal, "040001", `[0,1]`},
+		{decimal, "046464", `[100,100]`},
+		{decimal, "00", `[]`},
+		{`{"type":"array","items":` + decimal + `}`, "020200" + "00", `[[0]]`},
+	} {
+		schema := `{"type":"record","name":"R","fields":[{"name":"v","type":` + c.schema + `}]}`
+		codec, err := NewCodec(Config{Schema: wire.SchemaAvro, AvroSchemaJSON: schema,
+			AvroReaderSchemaJSON: strings.TrimSuffix(schema, "]}") + `,{"name":"n","type":` + logical("int", "date") + `,"default":7}]}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		datum, _ := hex.DecodeString(c.datum)
+		got, err := NewSinkPipeline(codec, nil).Process(datum, nil)
+		if err != nil || string(got.Bytes()) != `{"v":`+c.want+`,"n":7}` {
+			t.Errorf("%s of %s is %v, %v, want %s", c.datum, c.schema, got, err, c.want)
+		}
+	}
+}
+
 // Given dates and times at the ends of their ranges, when they are texts, then they are the same
 // there and back, or refused: never another time.
 func TestAvroTimesAsTextsAreExactOrRefused(t *testing.T) {

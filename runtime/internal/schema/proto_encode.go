@@ -61,6 +61,9 @@ func (e *protoEncoder) members(m *protoMessage, text []byte) error {
 	var set protoreflect.OneofDescriptor // the last one, whose members stand together
 	for i, f := range m.fields {
 		if values[i] == nil || absent(f, values[i], m.style) {
+			if f.required && m.style != ProtoConvert { // nobody would read the message
+				return fmt.Errorf("%s is required", f.key)
+			}
 			continue
 		}
 		if f.oneof != nil && f.oneof == set && m.style == ProtoCanonical {

@@ -91,6 +91,18 @@ func TestProtoGroupsAreGroups(t *testing.T) {
 	}
 }
 
+// Given the older syntax, when a field that is required is missing, then that is an error: the
+// official library would not read the message.
+func TestProtoWritesRequiredFields(t *testing.T) {
+	for _, style := range []ProtoStyle{ProtoCanonical, ProtoPlain} {
+		m := protoType(t, "legacy.proto", "legacy.v1.Legacy", style)
+		e := protoEncoder{parts: new(splitter)}
+		if err := e.message(m, []byte(`{"level":3}`)); err == nil || err.Error() != `"name": is required` {
+			t.Errorf("style %d: %x, %v", style, e.dst, err)
+		}
+	}
+}
+
 // Given two fields with one name in JSON, which the older syntax allows, when it is read,
 // then it is the field that the schema calls so, wherever it stands.
 func TestProtoNameOfTheSchemaComesFirst(t *testing.T) {

@@ -79,6 +79,7 @@ type protoField struct {
 	kind     protoreflect.Kind
 	wire     protowire.Type // of one value
 	repeated bool
+	required bool
 	packed   bool
 	entries  bool          // of a map: repeated, and message is the entry
 	message  *protoMessage // of messages, groups and map entries
@@ -150,6 +151,7 @@ func (s *protoSchema) field(d protoreflect.FieldDescriptor) *protoField {
 		kind:     d.Kind(),
 		wire:     wireTypes[d.Kind()],
 		repeated: d.IsList() || d.IsMap(),
+		required: d.Cardinality() == protoreflect.Required,
 		packed:   d.IsPacked(),
 		entries:  d.IsMap(),
 		name:     name,

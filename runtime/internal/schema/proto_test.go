@@ -103,6 +103,23 @@ func TestProtoWritesRequiredFields(t *testing.T) {
 	}
 }
 
+// Given extensions, when messages with them are read and written, then they are fields by their
+// full names, as the official library has them.
+func TestProtoExtensionsAreFields(t *testing.T) {
+	m := protoType(t, "legacy.proto", "legacy.v1.Legacy", ProtoCanonical)
+	text := []byte(`{"name":"n","[legacy.v1.Scope.labels]":["a","b"],"[legacy.v1.extra]":"-5"}`)
+	expectWritten(t, m, text, official(t, m, text))
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(official(t, m, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := m.print(nil, encoded, false, new(splitter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectSameJSON(t, printed, text)
+}
+
 // Given two fields with one name in JSON, which the older syntax allows, when it is read,
 // then it is the field that the schema calls so, wherever it stands.
 func TestProtoNameOfTheSchemaComesFirst(t *testing.T) {

@@ -5,7 +5,9 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -59,10 +61,12 @@ func (m *protoMessage) named(name []byte, guess int) *protoField {
 
 // protoSchema is what the messages of a schema share.
 type protoSchema struct {
-	style    ProtoStyle
-	types    *dynamicpb.Types // what an Any may hold
-	messages map[protoreflect.FullName]*protoMessage
-	enums    map[protoreflect.FullName]*protoEnum
+	style ProtoStyle
+	types *dynamicpb.Types // what an Any may hold
+	// Extensions by the message that they extend, in the order of their numbers.
+	extensions map[protoreflect.FullName][]protoreflect.FieldDescriptor
+	messages   map[protoreflect.FullName]*protoMessage
+	enums      map[protoreflect.FullName]*protoEnum
 }
 
 // protoEnum is an enumeration prepared for the data path.
@@ -101,8 +105,28 @@ func newProtoMessage(source *ProtoSource, style ProtoStyle) (*protoMessage, erro
 		types:    dynamicpb.NewTypes(files),
 		messages: make(map[protoreflect.FullName]*protoMessage),
 		enums:    make(map[protoreflect.FullName]*protoEnum),
+
+		extensions: make(map[protoreflect.FullName][]protoreflect.FieldDescriptor),
+	}
+	files.RangeFiles(func(file protoreflect.FileDescriptor) bool {
+		s.addExtensions(file.Extensions(), file.Messages())
+		return true
+	})
+	for _, extensions := range s.extensions {
+		slices.SortFunc(extensions, func(a, b protoreflect.FieldDescriptor) int { return cmp.Compare(a.Number(), b.Number()) })
 	}
 	return s.message(descriptor), nil
+}
+
+// addExtensions collects extensions, those declared within messages included.
+func (s *protoSchema) addExtensions(extensions protoreflect.ExtensionDescriptors, messages protoreflect.MessageDescriptors) {
+	for i := range extensions.Len() {
+		name := extensions.Get(i).ContainingMessage().FullName()
+		s.extensions[name] = append(s.extensions[name], extensions.Get(i))
+	}
+	for i := range messages.Len() {
+		s.addExtensions(messages.Get(i).Extensions(), messages.Get(i).Messages())
+	}
 }
 
 // message returns the prepared message, which may contain itself.
@@ -119,18 +143,25 @@ func (s *protoSchema) message(d protoreflect.MessageDescriptor) *protoMessage {
 	}
 	s.messages[d.FullName()] = m
 	for i := range d.Fields().Len() {
-		f := s.field(d.Fields().Get(i))
-		m.fields = append(m.fields, f)
-		m.byNumber[f.number] = f
-		if int(f.number) < len(m.low) {
-			m.low[f.number] = f
-		}
-		m.addName(d.Fields().Get(i).JSONName(), f)
+		m.add(s.field(d.Fields().Get(i)), d.Fields().Get(i).JSONName())
 	}
 	for i, f := range m.fields { // the names of the schema come first where both kinds clash
 		m.addName(string(d.Fields().Get(i).Name()), f)
 	}
+	for _, extension := range s.extensions[d.FullName()] {
+		m.add(s.field(extension), extension.JSONName())
+	}
 	return m
+}
+
+func (m *protoMessage) add(f *protoField, name string) {
+	f.index = len(m.fields)
+	m.fields = append(m.fields, f)
+	m.byNumber[f.number] = f
+	if int(f.number) < len(m.low) {
+		m.low[f.number] = f
+	}
+	m.addName(name, f)
 }
 
 func (m *protoMessage) addName(name string, f *protoField) {
@@ -142,11 +173,10 @@ func (m *protoMessage) addName(name string, f *protoField) {
 
 func (s *protoSchema) field(d protoreflect.FieldDescriptor) *protoField {
 	name := d.JSONName()
-	if s.style != ProtoCanonical {
+	if s.style != ProtoCanonical && !d.IsExtension() { // an extension is always [its full name]
 		name = string(d.Name())
 	}
 	f := &protoField{
-		index:    d.Index(),
 		number:   d.Number(),
 		kind:     d.Kind(),
 		wire:     wireTypes[d.Kind()],

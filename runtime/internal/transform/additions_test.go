@@ -117,12 +117,18 @@ func TestHeadersAreSetFromValuesAndFields(t *testing.T) {
 	}
 }
 
-func TestHeaderOfTooManyBytesIsAnError(t *testing.T) {
+func TestHeaderThatDoesNotFitIsAnError(t *testing.T) {
 	c := chain(t, `set_headers {"enabled":true,"headers":[{"key":"h","value":{"field":"s"}}]}`)
 	for value, ok := range map[string]bool{"": false, strings.Repeat("x", 255): true, strings.Repeat("x", 256): false} {
 		_, err := c.Apply(schema.NewMessage(wire.SchemaJSON, []byte(`{"s":"`+value+`"}`), nil))
 		if (err == nil) != ok {
 			t.Errorf("%d bytes: %v", len(value), err)
+		}
+	}
+	for number, ok := range map[string]bool{"1e308": true, "-1e309": false, "1" + strings.Repeat("0", 400): false} {
+		_, err := c.Apply(schema.NewMessage(wire.SchemaJSON, []byte(`{"s":`+number+`}`), nil))
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", number, err)
 		}
 	}
 	for _, header := range []string{`{"key":"","value":{"static":1}}`, `{"key":"h","value":{"static":""}}`, `{"key":"h","value":{"static":[1]}}`, `{"key":"h","value":{"static":null}}`} {

@@ -103,6 +103,9 @@ func newHeaderNumber(text []byte) wire.HeaderField {
 	if v, err := strconv.ParseUint(string(text), 10, 64); err == nil {
 		return wire.HeaderField{Kind: wire.KindUint64, Value: binary.LittleEndian.AppendUint64(nil, v)}
 	}
-	v, _ := strconv.ParseFloat(string(text), 64)
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil { // it would become an infinity
+		return wire.HeaderField{}
+	}
 	return wire.HeaderField{Kind: wire.KindFloat64, Value: binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))}
 }

@@ -72,7 +72,7 @@ func (t *setHeaders) apply(m *schema.Message) (bool, error) {
 		}
 		value, ok := newHeaderValue(text)
 		if !ok {
-			return false, fmt.Errorf("header %s: the value has %d bytes, need 1 to %d", a.key.Value, len(value.Value), maxHeaderSize)
+			return false, fmt.Errorf("header %s: found %s, need a string of 1 to %d bytes, a number in the range of doubles or a bool", a.key.Value, shorten(text), maxHeaderSize)
 		}
 		headers = setHeader(headers, wire.Header{Key: a.key, Value: value})
 	}

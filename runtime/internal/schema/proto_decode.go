@@ -360,6 +360,12 @@ func (p *protoPrinter) scalar(f *protoField, value []byte, style ProtoStyle) {
 		p.dst = AppendString(p.dst, value)
 	case protoreflect.BytesKind:
 		p.base64(value)
+	case protoreflect.EnumKind:
+		number := f.enum.first
+		if len(value) > 0 {
+			number = int32(scalarBits(f.wire, value))
+		}
+		p.enum(f, number)
 	default:
 		p.number(f, scalarBits(f.wire, value), style)
 	}
@@ -382,8 +388,6 @@ func (p *protoPrinter) number(f *protoField, bits uint64, style ProtoStyle) {
 	switch f.kind {
 	case protoreflect.BoolKind:
 		p.dst = strconv.AppendBool(p.dst, bits != 0)
-	case protoreflect.EnumKind:
-		p.enum(f, int32(bits))
 	case protoreflect.Int32Kind, protoreflect.Sfixed32Kind:
 		p.dst = strconv.AppendInt(p.dst, int64(int32(bits)), 10)
 	case protoreflect.Sint32Kind:

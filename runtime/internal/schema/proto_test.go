@@ -120,6 +120,15 @@ func TestProtoExtensionsAreFields(t *testing.T) {
 	expectSameJSON(t, printed, text)
 }
 
+// Given an entry of a map without value, when it is read, then it has the default of the type.
+func TestProtoEnumsBeginWithTheirFirstValue(t *testing.T) {
+	m := protoType(t, "legacy.proto", "legacy.v1.Legacy", ProtoCanonical)
+	got, err := m.print(nil, []byte("\x2a\x03\x0a\x01k"), false, new(splitter))
+	if want := `{"grades":{"k":"GOOD"}}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+}
+
 // Given two fields with one name in JSON, which the older syntax allows, when it is read,
 // then it is the field that the schema calls so, wherever it stands.
 func TestProtoNameOfTheSchemaComesFirst(t *testing.T) {

@@ -72,7 +72,8 @@ type protoSchema struct {
 // protoEnum is an enumeration prepared for the data path.
 type protoEnum struct {
 	name   string
-	null   bool // its value is null in JSON
+	null   bool  // its value is null in JSON
+	first  int32 // its default
 	values map[string]int32
 	names  map[int32][]byte // as JSON strings
 }
@@ -212,6 +213,9 @@ func (s *protoSchema) enum(d protoreflect.EnumDescriptor) *protoEnum {
 	for i := range d.Values().Len() {
 		name, number := string(d.Values().Get(i).Name()), int32(d.Values().Get(i).Number())
 		e.values[name] = number
+		if i == 0 {
+			e.first = number
+		}
 		if e.names[number] == nil { // of names for one number the first is printed
 			e.names[number] = AppendString(nil, []byte(name))
 		}

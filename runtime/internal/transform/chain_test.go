@@ -153,6 +153,8 @@ func TestNumbersCompareAcrossIntegersAndDoubles(t *testing.T) {
 		{`{"equals":1e300}`, `1.000000000000001e300`, false},
 		{`{"equals":{"a":[1,{"b":"\u0041"}],"c":null}}`, `{"c":null,"a":[1,{"b":"A"}]}`, true},
 		{`{"equals":{"a":1}}`, `{"a":1,"b":2}`, false},
+		{`{"equals":{"a":1,"b":2}}`, `{"a":1,"a":1}`, false},
+		{`{"equals":{"a":1}}`, `{"a":1,"a":2}`, true},
 		{`{"equals":[1,2]}`, `[2,1]`, false},
 		{`{"equals":true}`, `true`, true},
 		{`{"equals":true}`, `false`, false},

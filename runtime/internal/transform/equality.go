@@ -6,6 +6,7 @@ package transform
 
 import (
 	"bytes"
+	"maps"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/schema"
 )
@@ -50,19 +51,16 @@ func equalArrays(a, b [][]byte) bool {
 }
 
 func equalObjects(a, b []schema.Member) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	values := make(map[string][]byte, len(b))
-	for _, m := range b {
+	return maps.EqualFunc(firstValues(a), firstValues(b), equal)
+}
+
+// firstValues returns values by their keys; where a key is there twice, the first counts.
+func firstValues(members []schema.Member) map[string][]byte {
+	values := make(map[string][]byte, len(members))
+	for _, m := range members {
 		if _, ok := values[string(m.Key)]; !ok {
 			values[string(m.Key)] = m.Value
 		}
 	}
-	for _, m := range a {
-		if value, ok := values[string(m.Key)]; !ok || !equal(m.Value, value) {
-			return false
-		}
-	}
-	return true
+	return values
 }

@@ -162,6 +162,7 @@ func TestNumbersCompareAcrossIntegersAndDoubles(t *testing.T) {
 		{`{"regex":"^\\w+\\s\\d$"}`, `"żółć\u00a0٥"`, true},
 		{`{"regex":"^[\\w-]+$"}`, `"zażółć-gęślą"`, true},
 		{`{"regex":"\\W"}`, `"żółć"`, false},
+		{`{"regex":"^\\Q[\\d\\E\\d$"}`, `"[\\d٥"`, true},
 		{`{"regex":"^\\.\\\\$"}`, `".\\"`, true},
 		{`{"regex":"^[[:alpha:]\\d]+$"}`, `"a٥"`, true},
 		{`{"regex":"^[]\\d]+$"}`, `"]٥"`, true},

@@ -43,6 +43,9 @@ var (
 // nextPart returns the part of an expression that comes first and what to write for it.
 func nextPart(text string, brackets *bool) (part, widened string) {
 	switch {
+	case strings.HasPrefix(text, `\Q`) && !*brackets: // up to \E nothing is an escape
+		part, _, _ = strings.Cut(text, `\E`)
+		return part, part
 	case text[0] == '\\' && len(text) > 1:
 		return nextEscape(text, *brackets)
 	case text[0] == '[' && !*brackets:

@@ -5,6 +5,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,6 +22,12 @@ type flatEncoder struct {
 	b     *flatbuffers.Builder
 	parts *splitter
 	depth int
+
+	// The vtables so far, which tables share: the first few are looked through, the others
+	// have an index.
+	vtables [16]flatbuffers.UOffsetT
+	count   int
+	more    map[string]flatbuffers.UOffsetT
 }
 
 // encode returns the buffer of a JSON object. It lies in the builder.
@@ -71,7 +78,7 @@ func (e *flatEncoder) table(l *flatLayout, text []byte) (flatbuffers.UOffsetT, e
 		}
 		slots = append(slots, s)
 	}
-	return e.write(l, slots), nil
+	return e.write(slots), nil
 }
 
 // values appends the members of an object in the order of the fields of l, nil where there
@@ -107,13 +114,10 @@ func (e *flatEncoder) slot(f *flatField, text []byte, values [][]byte) (s slot, 
 	return s, err
 }
 
-// write appends a table with the given fields.
-func (e *flatEncoder) write(l *flatLayout, slots []slot) flatbuffers.UOffsetT {
-	last := 0
-	for _, f := range l.fields {
-		last = max(last, f.id+1)
-	}
-	e.b.StartObject(last)
+// write appends a table with the given fields, in the order of their ids. The builder could do
+// that, but looks through all vtables each time: for hours where hardly two tables are alike.
+func (e *flatEncoder) write(slots []slot) flatbuffers.UOffsetT {
+	end := e.b.Offset()
 	for i := range slots {
 		switch s := &slots[i]; {
 		case s.raw != nil:
@@ -123,9 +127,48 @@ func (e *flatEncoder) write(l *flatLayout, slots []slot) flatbuffers.UOffsetT {
 		default: // a default too: what is there is written
 			e.scalar(s.bits, s.field.typ.size())
 		}
-		e.b.Slot(slots[i].field.id)
+		slots[i].offset = e.b.Offset()
 	}
-	return e.b.EndObject()
+	e.b.PrependSOffsetT(0)
+	start := e.b.Offset()
+	vtable := e.vtable(slots, start, end) // it may move the buffer
+	binary.LittleEndian.PutUint32(e.b.Bytes[len(e.b.Bytes)-int(start):], uint32(vtable-start))
+	return start
+}
+
+// vtable returns the offset of the vtable of a table: of one that is there, or of a new one.
+func (e *flatEncoder) vtable(slots []slot, start, end flatbuffers.UOffsetT) flatbuffers.UOffsetT {
+	size := 4
+	if n := len(slots); n > 0 {
+		size = 2*slots[n-1].field.id + 6
+	}
+	var few [128]byte
+	vtable := append(few[:0], make([]byte, size)...)
+	binary.LittleEndian.PutUint16(vtable, uint16(size))
+	binary.LittleEndian.PutUint16(vtable[2:], uint16(start-end))
+	for i := range slots {
+		binary.LittleEndian.PutUint16(vtable[2*slots[i].field.id+4:], uint16(start-slots[i].offset))
+	}
+	for _, at := range e.vtables[:e.count] {
+		if bytes.HasPrefix(e.b.Bytes[len(e.b.Bytes)-int(at):], vtable) {
+			return at
+		}
+	}
+	if at, ok := e.more[string(vtable)]; ok {
+		return at
+	}
+	e.raw(vtable, flatbuffers.SizeVOffsetT)
+	at := e.b.Offset()
+	switch {
+	case e.count < len(e.vtables):
+		e.vtables[e.count] = at
+		e.count++
+	case e.more == nil:
+		e.more = map[string]flatbuffers.UOffsetT{string(vtable): at}
+	default:
+		e.more[string(vtable)] = at
+	}
+	return at
 }
 
 func (e *flatEncoder) raw(content []byte, align int) {

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -291,7 +292,7 @@ func TestSharedTextDoesNotGrowWithoutBound(t *testing.T) {
 		l.fields = append(l.fields, f)
 		slots = append(slots, slot{field: f, offset: text})
 	}
-	e.b.Finish(e.write(l, slots))
+	e.b.Finish(e.write(slots))
 	got, err := (&flatSchema{root: l}).print(nil, e.b.FinishedBytes())
 	if err != errFlatSize || len(got) > maxFlatJSON+maxFlatJSON/2 {
 		t.Fatalf("%d bytes, %v, want %v", len(got), err, errFlatSize)
@@ -302,13 +303,48 @@ func TestSharedTextDoesNotGrowWithoutBound(t *testing.T) {
 // child many times over.
 func sharedBuffer(s *flatSchema, depth, times int) []byte {
 	e := flatEncoder{b: flatbuffers.NewBuilder(1024)}
-	child := e.write(s.root, nil)
+	child := e.write(nil)
 	for range depth {
 		children := e.offsets(slices.Repeat([]flatbuffers.UOffsetT{child}, times))
-		child = e.write(s.root, []slot{{field: s.root.byName["children"], offset: children}})
+		child = e.write([]slot{{field: s.root.byName["children"], offset: children}})
 	}
 	e.b.Finish(child)
 	return e.b.FinishedBytes()
+}
+
+// Given JSON of many tables of which no two have the same fields, when it is encoded, then that
+// takes no longer than it does for tables that are alike.
+func TestTablesThatDifferAreEncodedSoon(t *testing.T) {
+	s := inventory(t)
+	const tables = 1 << 16
+	members := []string{"byte_value", "ubyte_value", "short_value", "ushort_value", "int_value", "uint_value", "long_value", "ulong_value",
+		"float_value", "double_value", "grade", "flags", "optional_int", "bool_value", "scores", "names"}
+	text := []byte(`{"children":[{}`)
+	for i := range tables {
+		text = append(text, ",{"...)
+		for k, name := range members {
+			if i>>k&1 == 1 {
+				text = fmt.Appendf(text, `"%s":null,`, name)
+				value := "1"
+				if name == "bool_value" {
+					value = "true"
+				} else if k > 13 {
+					value = "[]"
+				}
+				text = append(append(text[:len(text)-len("null,")], value...), ',')
+			}
+		}
+		text = append(bytes.TrimSuffix(text, []byte(",")), '}')
+	}
+	text = append(text, "]}"...)
+	start := time.Now()
+	buffer, err := s.encode(flatbuffers.NewBuilder(1024), text, new(splitter))
+	if took := time.Since(start); err != nil || took > 3*time.Second {
+		t.Fatalf("%v, %v", took, err)
+	}
+	if back, err := s.print(nil, buffer); err != nil || len(back) < len(text) {
+		t.Fatalf("%d bytes came back as %d, %v", len(text), len(back), err)
+	}
 }
 
 func FuzzFlatBuffer(f *testing.F) {

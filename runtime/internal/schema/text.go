@@ -111,6 +111,9 @@ func FormatDouble(v float64) string { return string(AppendDouble(nil, v)) }
 // AppendDouble appends what FormatDouble returns.
 func AppendDouble(dst []byte, v float64) []byte { return appendFloat(dst, v, 64) }
 
+// AppendFloat is AppendDouble with the digits that a number of 32 bit needs.
+func AppendFloat(dst []byte, v float32) []byte { return appendFloat(dst, float64(v), 32) }
+
 // appendFloat is AppendDouble for numbers of either width.
 func appendFloat(dst []byte, v float64, width int) []byte {
 	start := len(dst)

@@ -43,6 +43,7 @@ func TestMessagesAreFilteredByFieldsAndHeaders(t *testing.T) {
 		{`"headers":[{"value_pattern":{"equals":-1}}]`, `1`, []wire.Header{header("n", wire.KindInt128, strings.Repeat("\xff", 16))}, true},
 		{`"headers":[{"value_pattern":{"equals":true}}]`, `1`, []wire.Header{header("n", wire.KindBool, "\x01")}, true},
 		{`"headers":[{"value_pattern":{"equals":1.5}}]`, `1`, []wire.Header{header("n", wire.KindFloat32, "\x00\x00\xc0\x3f")}, true},
+		{`"headers":[{"value_pattern":{"equals":0.1}}]`, `1`, []wire.Header{header("n", wire.KindFloat32, "\xcd\xcc\xcc\x3d")}, true},
 		{`"headers":[{"value_pattern":{"equals":"AP8="}}]`, `1`, []wire.Header{header("n", wire.KindRaw, "\x00\xff")}, true},
 	} {
 		chain := chain(t, `filter_messages {"enabled":true,`+c.config+`}`)

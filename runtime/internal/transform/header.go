@@ -55,19 +55,22 @@ func appendHeaderNumber(dst []byte, f wire.HeaderField) []byte {
 	case wire.KindBool:
 		return strconv.AppendBool(dst, f.Value[0] != 0)
 	case wire.KindFloat32:
-		return appendFloat(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(f.Value))))
+		v := math.Float32frombits(binary.LittleEndian.Uint32(f.Value))
+		if finite(float64(v)) {
+			return schema.AppendFloat(dst, v)
+		}
+		return strconv.AppendFloat(dst, float64(v), 'g', -1, 64)
 	case wire.KindFloat64:
-		return appendFloat(dst, math.Float64frombits(binary.LittleEndian.Uint64(f.Value)))
+		v := math.Float64frombits(binary.LittleEndian.Uint64(f.Value))
+		if finite(v) {
+			return schema.AppendDouble(dst, v)
+		}
+		return strconv.AppendFloat(dst, v, 'g', -1, 64)
 	}
 	return appendInteger(dst, f.Value, f.Kind >= wire.KindInt8 && f.Kind <= wire.KindInt128)
 }
 
-func appendFloat(dst []byte, v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return strconv.AppendFloat(dst, v, 'g', -1, 64)
-	}
-	return schema.AppendDouble(dst, v)
-}
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // appendInteger appends a little-endian integer of any width.
 func appendInteger(dst, value []byte, signed bool) []byte {

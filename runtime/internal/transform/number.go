@@ -33,8 +33,20 @@ func (n number) compare(other number) int {
 	if n.whole != nil && other.whole != nil {
 		return compareIntegers(n.whole, other.whole)
 	}
-	return cmp.Compare(n.double, other.double)
+	c := cmp.Compare(n.double, other.double)
+	switch { // an integer beyond 2^53 may be rounded to the double it is compared with
+	case c != 0 || math.IsInf(n.double, 0):
+		return c
+	case n.whole != nil:
+		return compareIntegers(n.whole, integer(other.double))
+	case other.whole != nil:
+		return compareIntegers(integer(n.double), other.whole)
+	}
+	return 0
 }
+
+// integer returns the digits of a double without fraction.
+func integer(v float64) []byte { return unsignedZero(strconv.AppendFloat(nil, v, 'f', 0, 64)) }
 
 // compareIntegers compares integers by their digits, of which JSON has no idle ones.
 func compareIntegers(a, b []byte) int {

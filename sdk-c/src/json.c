@@ -172,6 +172,19 @@ static bool has_control_character(const char *text) {
     return false;
 }
 
+/* Not cJSON_Minify, which takes the quote behind an escaped backslash for a part of the
+ * string, and from there on the inside of strings for the outside. */
+static void drop_white_space(char *json) {
+    char *out = json;
+    for (bool inside = false; *json; json++) {
+        if (!inside && strchr(" \t\r\n", *json)) continue;
+        if (*json == '"') inside = !inside;
+        if (*json == '\\' && json[1]) *out++ = *json++;
+        *out++ = *json;
+    }
+    *out = '\0';
+}
+
 /* JSON without white space between its tokens, or NULL when it is none. cJSON is not
  * strict: a line feed inside a string, say, would pass. */
 static char *compact_json(iggy_bytes payload) {
@@ -180,7 +193,7 @@ static char *compact_json(iggy_bytes payload) {
     const char *end = NULL;
     cJSON *parsed = text ? cJSON_ParseWithOpts(text, &end, true) : NULL;
     cJSON_Delete(parsed);
-    if (parsed) cJSON_Minify(text);
+    if (parsed) drop_white_space(text);
     if (parsed && !has_control_character(text)) return text;
     free(text);
     return NULL;

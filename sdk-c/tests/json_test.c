@@ -37,6 +37,7 @@ static void json_keeps_its_digits_and_loses_its_line_feeds(void) {
     PAYLOAD(IGGY_SCHEMA_JSON, "123456789012345678901", "{\"p\":123456789012345678901}");
     PAYLOAD(IGGY_SCHEMA_JSON, "{\"a\":1,\"a\":2}", "{\"p\":{\"a\":1,\"a\":2}}");
     PAYLOAD(IGGY_SCHEMA_JSON, "\"\xc3\xa4 \\\" //\"", "{\"p\":\"\xc3\xa4 \\\" //\"}");
+    PAYLOAD(IGGY_SCHEMA_JSON, "[\"C:\\\\\" , \"a b // c\"]", "{\"p\":[\"C:\\\\\",\"a b // c\"]}");
 }
 
 static void what_only_looks_like_json_is_a_string(void) {

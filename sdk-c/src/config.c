@@ -62,6 +62,14 @@ static const cJSON *find(const iggy_config *config, const char *key) {
     return cJSON_IsNull(value) ? NULL : value;
 }
 
+/* Cuts a text to 64 bytes at most, the last character whole. */
+static void shorten(char *text) {
+    size_t len = strnlen(text, 65);
+    if (len <= 64) return;
+    for (len = 64; ((unsigned char)text[len] & 0xc0) == 0x80;) len--;
+    text[len] = 0;
+}
+
 static void fault(iggy_config *config, const char *key, const char *expected, bool secret) {
     const cJSON *value = find(config, key);
     char *shown = value && !secret ? cJSON_PrintUnformatted(value) : NULL;
@@ -71,7 +79,8 @@ static void fault(iggy_config *config, const char *key, const char *expected, bo
     } else if (!shown) {
         iggy_log(IGGY_LOG_ERROR, "plugin_config.%s is not %s", key, expected);
     } else {
-        iggy_log(IGGY_LOG_ERROR, "plugin_config.%s is %.64s, expected %s", key, shown, expected);
+        shorten(shown);
+        iggy_log(IGGY_LOG_ERROR, "plugin_config.%s is %s, expected %s", key, shown, expected);
     }
     cJSON_free(shown);
 }

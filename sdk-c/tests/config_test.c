@@ -118,6 +118,19 @@ static void values_of_the_wrong_kind_are_named_and_shown(void) {
         "plugin_config.far is 10, expected an even number\n");
 }
 
+static void a_long_value_is_cut_behind_a_whole_character(void) {
+    static const char chars[] =
+        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4";
+    char json[256], want[256];
+    snprintf(json, sizeof json, "{\"n\":\"%s%s%s%s%s\"}", chars, chars, chars, chars, chars);
+    snprintf(want, sizeof want,
+             "plugin_config.n is \"%s%s%s%.14s, expected a whole number from 0 to 9\n", chars,
+             chars, chars, chars);
+    iggy_config config = parse(json);
+    iggy_config_int(&config, "n", 0, 9, 3);
+    expect_faults(&config, want);
+}
+
 static void secret_of_the_wrong_kind_is_not_shown(void) {
     iggy_config config = parse("{\"password\":12345}");
     iggy_config_required_secret(&config, "password");
@@ -156,6 +169,7 @@ int main(void) {
     RUN(absent_and_null_yield_the_default);
     RUN(required_keys_are_named_when_they_are_missing);
     RUN(values_of_the_wrong_kind_are_named_and_shown);
+    RUN(a_long_value_is_cut_behind_a_whole_character);
     RUN(secret_of_the_wrong_kind_is_not_shown);
     RUN(durations_are_read_unit_by_unit);
     return 0;

@@ -42,13 +42,31 @@ func (p Project) Library() string {
 	return "build/lib" + p.Name + ".so"
 }
 
-// Type is the name as one of a type.
+// Type is the name as one of a type. One that the code of the project uses for something else,
+// such as Config, gets an ending.
 func (p Project) Type() string {
 	var name strings.Builder
 	for word := range strings.SplitSeq(p.Name, "_") {
 		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
+	if p.Lang == "rust" && p.uses(name.String()) {
+		name.WriteString("Plugin")
+	}
 	return name.String()
+}
+
+// uses tells whether a word stands in the Rust of the templates, or in what macros make of it.
+func (p Project) uses(word string) bool {
+	if word == "Box" {
+		return true
+	}
+	whole := regexp.MustCompile(`\b` + word + `\b`)
+	for _, source := range []string{p.Kind, p.Kind + "_test"} {
+		if text, err := templates.ReadFile("templates/rust/" + source + ".rs.tmpl"); err == nil && whole.Match(text) {
+			return true
+		}
+	}
+	return false
 }
 
 // files are the project's, each with its template.

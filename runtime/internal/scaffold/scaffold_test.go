@@ -71,7 +71,8 @@ func TestWrite_given_what_cannot_be_should_say_so_and_write_nothing(t *testing.T
 	}{
 		{Project{Name: "Orders", Lang: "c", Kind: "sink"}, "no name of a plugin"},
 		{Project{Name: "../orders", Lang: "c", Kind: "sink"}, "no name of a plugin"},
-		{Project{Name: "test", Lang: "c", Kind: "sink"}, "another, such as test_sink"},
+		{Project{Name: "test", Lang: "c", Kind: "sink"}, "such as test_sink"},
+		{Project{Name: "all", Lang: "cpp", Kind: "source"}, "such as all_source"},
 		{Project{Name: "orders", Lang: "java", Kind: "sink"}, "accepted are c, cpp, rust"},
 		{Project{Name: "orders", Lang: "c", Kind: "pipe"}, "accepted are source, sink"},
 	} {
@@ -94,5 +95,13 @@ func TestWrite_given_a_folder_that_exists_should_leave_it_alone(t *testing.T) {
 func TestType_given_a_name_should_be_camel_case(t *testing.T) {
 	if got := (Project{Name: "order_items2_x"}).Type(); got != "OrderItems2X" {
 		t.Error(got)
+	}
+}
+
+func TestType_given_a_name_that_the_code_uses_should_have_an_ending(t *testing.T) {
+	for name, want := range map[string]string{"sink": "SinkPlugin", "config": "ConfigPlugin", "box": "BoxPlugin", "orders": "Orders"} {
+		if got := (Project{Name: name, Lang: "rust", Kind: "sink"}).Type(); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }

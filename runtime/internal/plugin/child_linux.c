@@ -52,14 +52,23 @@ static void emit(struct frame *frame, const void *text, size_t text_length, cons
 
 static size_t at_most(size_t length, size_t limit) { return length < limit ? length : limit; }
 
+/* The same for a text, whose last character stays whole. Of one that cannot be nothing is left,
+ * as in the host. */
+static size_t characters_at_most(const uint8_t *text, size_t length, size_t limit) {
+    if (text == NULL || length > MAX_BATCH_BYTES) return 0;
+    size_t end = at_most(length, limit);
+    for (int i = 0; i < 3 && end < length && (text[end] & 0xc0) == 0x80; i++) end--;
+    return end;
+}
+
 static void log_callback(uint8_t level, const uint8_t *target, size_t target_length,
                          const uint8_t *message, size_t message_length) {
     enum {
         TARGET_BYTES = 1 << 10,
         MESSAGE_BYTES = PACKET_BYTES - TARGET_BYTES - sizeof(struct frame)
     };
-    target_length = target == NULL ? 0 : at_most(target_length, TARGET_BYTES);
-    message_length = message == NULL ? 0 : at_most(message_length, MESSAGE_BYTES);
+    target_length = characters_at_most(target, target_length, TARGET_BYTES);
+    message_length = characters_at_most(message, message_length, MESSAGE_BYTES);
     struct frame frame = {.kind = FRAME_LOG,
                           .instance = current_instance,
                           .value = level,

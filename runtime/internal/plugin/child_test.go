@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -107,6 +108,30 @@ func (l *logLines) await(t testing.TB, line string) {
 			t.Fatalf("%q is not logged, but %q", line, l.lines)
 		}
 	}
+}
+
+// A message that is cut in the middle of a character would be no text any more.
+func TestChild_given_a_long_record_should_cut_it_behind_a_whole_character(t *testing.T) {
+	logged := make(chan string, 4)
+	c := loadedChild(t, scripted(t), ChildOptions{OnLog: func(r LogRecord) { logged <- string(r.Message) }})
+	for _, first := range []string{"", "x"} {
+		message := first + strings.Repeat("\u00e4", maxPacket)
+		if _, err := c.SinkOpen(uint32(1+len(first)), []byte("log 2 me "+message)); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-logged; !utf8.ValidString(got) || len(got) < maxPacket*9/10 || !strings.HasPrefix(message, got) {
+			t.Errorf("%d bytes, which end in %q", len(got), got[max(len(got)-5, 0):])
+		}
+	}
+}
+
+func TestChild_given_a_record_of_an_impossible_length_should_log_it_without_text(t *testing.T) {
+	logged := newLogLines()
+	c := loadedChild(t, scripted(t), ChildOptions{OnLog: logged.add})
+	if code, err := c.SinkOpen(1, []byte("log_endless return 7")); code != 7 || err != nil {
+		t.Fatalf("open returned %d, %v", code, err)
+	}
+	logged.await(t, "1 2  ")
 }
 
 func TestChild_given_a_sink_when_called_should_return_its_codes_and_its_log(t *testing.T) {

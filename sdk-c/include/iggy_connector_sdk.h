@@ -203,7 +203,9 @@ typedef struct iggy_sink_plugin {
 /* ---- Sources -------------------------------------------------------------- */
 
 /* The batch that a poll fills. Any fault (no memory, a message beyond the limits of
- * Iggy) is remembered and ends up in the log: no call need be checked. */
+ * Iggy) is remembered and ends up in the log: no call need be checked. The batch is not
+ * sent then and counts as Nacked; without on_batch_result the source ends instead, and
+ * the host starts it again from its stored state. */
 typedef struct iggy_producer iggy_producer;
 
 typedef struct iggy_produced_message {

@@ -99,6 +99,7 @@ static void stop(struct source *source, const char *why) {
 static int32_t apply(struct source *source, enum iggy_batch_result result) {
     bool nack = result == IGGY_BATCH_NACK;
     source->pending = false;
+    if (source->stopped) return IGGY_INVALID;
     source->nacks = nack ? source->nacks + 1 : 0;
     if (!source->plugin->on_batch_result) {
         source->again = nack;
@@ -161,6 +162,14 @@ static void deliver_v1(struct source *source) {
     pthread_mutex_unlock(&source->mutex);
 }
 
+/* Only by a result can a host learn that the source has ended, so it gets a batch of
+ * nothing to have a result for. */
+static void tell_the_end(struct source *source) {
+    iggy_sdk_producer_reset(&source->producer);
+    source->batch = iggy_sdk_producer_finish(&source->producer);
+    if (source->batch.len > 0) deliver_v2(source);
+}
+
 /* A batch that cannot be encoded is a Nack without a batch. What was polled would be
  * lost if the plugin could not go back to it. */
 static void refuse_own_batch(struct source *source) {
@@ -168,7 +177,9 @@ static void refuse_own_batch(struct source *source) {
     pthread_mutex_lock(&source->mutex);
     if (source->plugin->on_batch_result) apply(source, IGGY_BATCH_NACK);
     else stop(source, "it cannot go back to the batch that failed");
+    bool ended = source->stopped && !source->closing;
     pthread_mutex_unlock(&source->mutex);
+    if (ended && source->send_v2) tell_the_end(source);
     pause_after_nacks(source);
 }
 

@@ -373,6 +373,17 @@ static void source_that_cannot_go_back_ends_at_such_a_batch(void) {
     iggy_mock_source *source = opened(&onward_api, "faulty");
     CHECK_EQUAL(iggy_mock_start(source, 2), IGGY_OK);
     await_record("cannot go back");
+    const iggy_mock_produced *last = iggy_mock_next(source, SOON);
+    CHECK(last && last->batch_id == 1 && last->count == 0 && !last->has_state);
+    CHECK_EQUAL(iggy_mock_result(source, 1, IGGY_BATCH_ACK), IGGY_INVALID); /* the host learns */
+    expect_none(source, NOT_YET);
+    CHECK_EQUAL(iggy_mock_close_source(source), IGGY_OK);
+}
+
+static void source_that_ends_in_generation_1_sends_nothing_more(void) {
+    iggy_mock_source *source = opened(&onward_api, "faulty");
+    CHECK_EQUAL(iggy_mock_start(source, 1), IGGY_OK);
+    await_record("cannot go back");
     expect_none(source, NOT_YET);
     CHECK_EQUAL(iggy_mock_close_source(source), IGGY_OK);
 }
@@ -457,6 +468,7 @@ int main(int argc, char **argv) {
     RUN(state_alone_is_a_batch);
     RUN(batch_beyond_the_limits_is_a_nack_without_an_id);
     RUN(source_that_cannot_go_back_ends_at_such_a_batch);
+    RUN(source_that_ends_in_generation_1_sends_nothing_more);
     RUN(close_breaks_off_a_waiting_poll);
     RUN(close_nacks_the_batch_in_flight);
     RUN(generation_1_goes_on_without_results);

@@ -53,7 +53,8 @@ typedef struct iggy_u128 {
 
 /* Writes a record to the host's log, under the plugin's name. From any thread, once
  * an open has begun. What RUST_LOG in the environment excludes (below info, unless it
- * says otherwise) costs nothing but the call. Texts over 1 KiB are cut. */
+ * says otherwise) costs nothing but the call. Texts over 1 KiB are cut, and
+ * bytes that are no UTF-8 become question marks. */
 void iggy_log(enum iggy_log_level level, const char *format, ...) IGGY_PRINTF(2, 3);
 
 /* ---- Headers of a message ------------------------------------------------- */

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "postcard.h"
+
 static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
 static iggy_log_fn *write_record;
 static const char *target;
@@ -69,6 +71,15 @@ static size_t whole_characters(const char *text, size_t len) {
     return len;
 }
 
+/* A host shows nothing at all of a record that is not UTF-8. */
+static void replace_what_is_no_text(char *text, size_t len) {
+    for (size_t at = 0; at < len;) {
+        size_t size = iggy_sdk_utf8_sequence((const uint8_t *)text + at, len - at);
+        if (size == 0) text[at] = '?';
+        at += size ? size : 1;
+    }
+}
+
 void iggy_log(enum iggy_log_level level, const char *format, ...) {
     if (!write_record || (int)level < least_level) return;
     char message[1024 + 4]; /* a character more than is shown */
@@ -77,7 +88,9 @@ void iggy_log(enum iggy_log_level level, const char *format, ...) {
     int written = vsnprintf(message, sizeof message, format, args);
     va_end(args);
     if (written < 0) return;
-    size_t len = written <= 1024 ? (size_t)written : whole_characters(message, 1024);
+    size_t len = (size_t)written < sizeof message ? (size_t)written : sizeof message - 1;
+    replace_what_is_no_text(message, len);
+    if (len > 1024) len = whole_characters(message, 1024);
     write_record((uint8_t)level, (const uint8_t *)target, strlen(target), (const uint8_t *)message,
                  len);
 }

@@ -21,6 +21,9 @@ iggy_bytes iggy_sdk_read_text(iggy_reader *reader); /* UTF-8 */
 bool iggy_sdk_read_option(iggy_reader *reader);
 uint32_t iggy_sdk_read_schema(iggy_reader *reader);
 
+/* The size of the UTF-8 character that the bytes begin with, 0: they begin with none. */
+size_t iggy_sdk_utf8_sequence(const uint8_t *at, size_t len);
+
 /* A count of things that take at least `least` bytes each. */
 uint64_t iggy_sdk_read_count(iggy_reader *reader, size_t least);
 iggy_message iggy_sdk_read_message(iggy_reader *reader);

@@ -96,7 +96,7 @@ uint64_t iggy_sdk_read_count(iggy_reader *reader, size_t least) {
 
 /* The table of well-formed byte sequences of the Unicode standard: what follows a
  * lead byte, and the range of the byte behind it. */
-static size_t utf8_sequence(const uint8_t *at, size_t len) {
+size_t iggy_sdk_utf8_sequence(const uint8_t *at, size_t len) {
     uint8_t lead = at[0], low = 0x80, high = 0xbf;
     if (lead < 0x80) return 1;
     size_t size = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
@@ -114,7 +114,7 @@ static size_t utf8_sequence(const uint8_t *at, size_t len) {
 
 bool iggy_is_utf8(iggy_bytes bytes) {
     while (bytes.len > 0) {
-        size_t size = utf8_sequence(bytes.data, bytes.len);
+        size_t size = iggy_sdk_utf8_sequence(bytes.data, bytes.len);
         if (size == 0) return false;
         bytes.data += size;
         bytes.len -= size;

@@ -303,11 +303,13 @@ static void log_filter_is_that_of_rust_log(void) {
 }
 
 static size_t shown;
+static char shown_text[16]; /* its beginning */
 static void keep_length(uint8_t level, const uint8_t *target, size_t target_len,
                         const uint8_t *message, size_t len) {
     CHECK(level == IGGY_LOG_ERROR && target_len == 4 && memcmp(target, "test", 4) == 0);
     CHECK(iggy_is_utf8((iggy_bytes){message, len}));
     shown = len;
+    snprintf(shown_text, sizeof shown_text, "%.*s", (int)len, (const char *)message);
 }
 
 static void long_record_is_cut_between_characters(void) {
@@ -322,6 +324,15 @@ static void long_record_is_cut_between_characters(void) {
     CHECK_EQUAL(shown, 5);
     iggy_log(IGGY_LOG_DEBUG, "not shown");
     CHECK_EQUAL(shown, 5);
+}
+
+static void what_is_no_utf8_is_a_question_mark_in_a_record(void) {
+    char text[2001] = {0};
+    iggy_log(IGGY_LOG_ERROR, "a\xff\xc3\xa4 %.1s", "\xc3\xa4");
+    CHECK_TEXT(shown_text, "a?\xc3\xa4 ?");
+    memset(text, 0x80, sizeof text - 1);
+    iggy_log(IGGY_LOG_ERROR, "%s", text);
+    CHECK_EQUAL(shown, 1024);
 }
 
 int main(void) {
@@ -341,5 +352,6 @@ int main(void) {
     RUN(headers_have_a_limit_together);
     RUN(log_filter_is_that_of_rust_log);
     RUN(long_record_is_cut_between_characters);
+    RUN(what_is_no_utf8_is_a_question_mark_in_a_record);
     return 0;
 }

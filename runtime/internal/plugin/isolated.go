@@ -62,7 +62,7 @@ func (h *Host) isolated(path string, kind Kind, isolation Isolation) (*library, 
 	if err := info.implements(kind); err != nil {
 		return nil, err
 	}
-	if info.Version, err = probe(&info, isolation.Limits, versionTimeout); err != nil {
+	if info.Version, err = probe(&info, kind, isolation.Limits, versionTimeout); err != nil {
 		return nil, err
 	}
 	return &library{host: h, info: info, isolation: &isolation, sinkVersion: info.Version, sourceVersion: info.Version}, nil

@@ -50,6 +50,18 @@ func openIsolatedSource(t testing.TB, h *Host, config string) *Source {
 	return s
 }
 
+func TestIsolated_given_two_kinds_in_a_library_should_tell_the_version_of_each(t *testing.T) {
+	h, _ := newHost(t)
+	path := buildPlugin(t, "scripted.c", "-DSOURCE_VERSION=9.8.7")
+	source, err := h.IsolateSource(path, Isolation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, v := isolateSink(t, h, path).NewSink().Version(), source.NewSource().Version(); s != "1.2.3" || v != "9.8.7" {
+		t.Errorf("versions %q and %q", s, v)
+	}
+}
+
 func TestIsolated_given_a_sink_when_used_should_behave_as_in_the_host(t *testing.T) {
 	h, logged := newHost(t)
 	s := openIsolated(t, h, "log 3 aim shot")

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
@@ -17,7 +16,7 @@ const versionTimeout = 5 * time.Second
 
 // readVersion returns the version of a library or the problem.
 func readVersion(info *Info, limit time.Duration) (version, problem string) {
-	version, err := probe(info, Limits{}, limit)
+	version, err := probe(info, KindSink, Limits{}, limit)
 	if err != nil {
 		return "", err.Error()
 	}
@@ -25,8 +24,8 @@ func readVersion(info *Info, limit time.Duration) (version, problem string) {
 }
 
 // probe loads a library in a process of its own, so that whatever it does meanwhile happens
-// there, within the limits, and asks its version.
-func probe(info *Info, limits Limits, timeout time.Duration) (version string, err error) {
+// there, within the limits, and asks the version of the kind.
+func probe(info *Info, kind Kind, limits Limits, timeout time.Duration) (version string, err error) {
 	limits.NoCore = true
 	child, err := StartChild(ChildOptions{
 		Name: filepath.Base(info.Path), Limits: limits, CallTimeout: timeout, Quiet: true,
@@ -36,7 +35,7 @@ func probe(info *Info, limits Limits, timeout time.Duration) (version string, er
 	}
 	defer child.Close()
 	if err = child.Load(info.Path, info.Found); err == nil {
-		version, err = child.versionOf(info)
+		version, err = child.versionOf(info, kind)
 	}
 	if crash := (*Crash)(nil); errors.As(err, &crash) {
 		err = fmt.Errorf("the library ended the process that loaded it to read its version: %w", err)
@@ -44,9 +43,9 @@ func probe(info *Info, limits Limits, timeout time.Duration) (version string, er
 	return version, err
 }
 
-// versionOf asks the interface that has a version, the sink's first.
-func (c *Child) versionOf(info *Info) (string, error) {
-	if slices.Contains(info.Found, symSinkVersion) {
+// versionOf asks the interface of the kind, or another one where that has no version.
+func (c *Child) versionOf(info *Info, kind Kind) (string, error) {
+	if info.exports(symSinkVersion) && (kind == KindSink || !info.exports(symSourceVersion)) {
 		return c.SinkVersion()
 	}
 	return c.SourceVersion()

@@ -444,7 +444,12 @@ int32_t iggy_source_open(uint32_t id, const uint8_t *config, size_t config_len,
 
 int32_t iggy_source_close(uint32_t id) { return end(id); }
 #ifndef NO_VERSION
-const char *iggy_source_version(void) { return "1.2.3"; }
+#ifndef SOURCE_VERSION
+#define SOURCE_VERSION 1.2.3
+#endif
+#define TEXT(token) #token
+#define TEXT_OF(macro) TEXT(macro)
+const char *iggy_source_version(void) { return TEXT_OF(SOURCE_VERSION); }
 #endif
 
 #ifndef NO_GEN1

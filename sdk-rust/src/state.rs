@@ -24,7 +24,7 @@ impl ConnectorState {
     ) -> Option<T> {
         rmp_serde::from_slice(&self.0)
             .inspect_err(|error| {
-                warn!("{connector_name} with id {connector_id} cannot read its state, it starts afresh: {error}");
+                warn!("{connector_name} with id {connector_id} cannot read its state: {error}");
             })
             .ok()
     }

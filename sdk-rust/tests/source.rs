@@ -129,7 +129,10 @@ fn a_state_that_cannot_be_read_is_a_fresh_start_with_a_warning() {
     let mut source = MockSource::open(Counter::new, "{}", Some(&empty)).unwrap();
     source.start();
     assert_eq!(payload(&source.next_batch().messages), "1");
-    assert_eq!(wait_for_log("cannot read its state").level, 3);
+    let warning = wait_for_log("cannot read its state");
+    assert_eq!(warning.level, 3);
+    // What follows is the plugin's to decide: most fail to open.
+    assert!(!warning.message.contains("afresh"), "{}", warning.message);
 }
 
 #[test]

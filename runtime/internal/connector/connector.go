@@ -267,3 +267,13 @@ func (c *connector) iggyConfig() iggy.Config {
 	cfg.OnReconnect = c.metrics.Reconnects.Inc
 	return cfg
 }
+
+// sendFailed reports each attempt to send to a topic that is repeated: a producer waits
+// without a limit, also where somebody has to act, as for a topic that is full.
+func (c *connector) sendFailed(stream, topic string) func(error) {
+	return func(err error) {
+		c.metrics.Errors.Inc()
+		c.metrics.Retries.Inc()
+		c.log.Error("Send failed, it is repeated", "stream", stream, "topic", topic, "error", err)
+	}
+}

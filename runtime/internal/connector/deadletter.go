@@ -35,7 +35,9 @@ func newDeadLetters(c *connector, cfg *config.DeadLetter) *deadLetters {
 	}
 	return &deadLetters{
 		id: c.id, log: c.log, metrics: c.metrics,
-		producer: iggy.NewProducer(c.iggyConfig(), iggy.ProducerOptions{Stream: cfg.Stream, Topic: cfg.Topic}),
+		producer: iggy.NewProducer(c.iggyConfig(), iggy.ProducerOptions{
+			Stream: cfg.Stream, Topic: cfg.Topic, OnError: c.sendFailed(cfg.Stream, cfg.Topic),
+		}),
 	}
 }
 

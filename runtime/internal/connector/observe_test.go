@@ -288,6 +288,30 @@ func TestErrors_given_iggy_fails_when_asked_should_count_and_log_it(t *testing.T
 	}
 }
 
+// Nothing else tells what a source or a dead letter waits for.
+func TestRetries_given_iggy_refuses_sends_for_now_should_count_and_log_each(t *testing.T) {
+	for kind, configure := range map[string]func(*world){
+		"source": func(w *world) { w.relay("c", "relay_source", jsonBlob("x", "{}"), "") },
+		"sink": func(w *world) {
+			w.append("t", "no json")
+			w.sink("c", "count_sink", `["t"]`, "on_message_error = \"dead_letter\"\n"+deadLetterTopic, "")
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t)
+			w.store.CreateTopic("s", "t", 1)
+			configure(w)
+			w.broker.Inject(devbroker.Fault{Command: devbroker.SendMessages, When: devbroker.First(2), Action: devbroker.Answer(devbroker.StatusError)})
+			w.start()
+			counter := fmt.Sprintf(`iggy_connector_retries_total{connector_key="c",connector_type=%q}`, kind)
+			w.eventually("both are counted", func() bool { return w.scrape(counter) == "2" })
+			if n := strings.Count(w.logs.String(), "Send failed, it is repeated"); n != 2 {
+				t.Errorf("%d lines in the log, want 2", n)
+			}
+		})
+	}
+}
+
 func TestPluginLog_given_a_call_when_the_plugin_logs_should_name_connector_and_instance(t *testing.T) {
 	w := newWorld(t)
 	w.sink("out", "file_sink", `["t"]`, "", fmt.Sprintf("path = %q", w.path("missing/out")))

@@ -75,6 +75,7 @@ func (p *sourcePlan) run(ctx context.Context, c *connector) error {
 func (p *sourcePlan) connect(c *connector) []*target {
 	targets := make([]*target, len(p.streams))
 	for i, s := range p.streams {
+		s.options.OnError = c.sendFailed(s.options.Stream, s.options.Topic)
 		targets[i] = &target{
 			name:        s.options.Stream + "/" + s.options.Topic,
 			stream:      s.options.Stream,

@@ -87,6 +87,7 @@ type sinkPolicy struct {
 type call struct {
 	schema      wire.Schema
 	first, last uint64 // offsets
+	bytes       int    // of the payloads
 	messages    wire.RawMessagesWriter
 }
 
@@ -309,9 +310,11 @@ func (c *consumption) add(m *iggy.PolledMessage) (kept bool, err error) {
 		call.first = m.Offset
 	}
 	call.last = m.Offset
+	payload := result.Bytes()
+	call.bytes += len(payload)
 	call.messages.Append(&wire.RawMessage{
 		ID: m.ID, Offset: m.Offset, Checksum: m.Checksum, Timestamp: m.Timestamp,
-		OriginTimestamp: m.OriginTimestamp, Headers: c.headers.toMap(result.Headers()), Payload: result.Bytes(),
+		OriginTimestamp: m.OriginTimestamp, Headers: c.headers.toMap(result.Headers()), Payload: payload,
 	})
 	return true, nil
 }
@@ -354,7 +357,7 @@ func (c *consumption) callFor(told wire.Schema) *call {
 		c.calls = append(c.calls, call{})
 	}
 	last := &c.calls[len(c.calls)-1]
-	last.schema = told
+	last.schema, last.bytes = told, 0
 	last.messages.Reset(told)
 	return last
 }
@@ -381,8 +384,7 @@ func (c *consumption) handAll(h *held) (refused error) {
 // hand makes one consume call. What the plugin refuses is logged and counted.
 func (c *consumption) hand(call *call, batch *iggy.Batch) error {
 	c.metaBlob = wire.AppendMessagesMetadata(c.metaBlob[:0], batch.Partition, batch.CurrentOffset, call.schema)
-	messages := call.messages.Bytes()
-	if code := c.consume(c.topicBlob, c.metaBlob, messages); code != 0 {
+	if code := c.consume(c.topicBlob, c.metaBlob, call.messages.Bytes()); code != 0 {
 		if crash := c.crash(); crash != nil {
 			return &processDied{crash, code != plugin.CodeInterrupted}
 		}
@@ -391,6 +393,6 @@ func (c *consumption) hand(call *call, batch *iggy.Batch) error {
 			"partition", batch.Partition, "messages", call.messages.Len(), "last_offset", call.last)
 		return fmt.Errorf("consume returned %d", code)
 	}
-	c.observe.handed(call.messages.Len(), len(messages))
+	c.observe.handed(call.messages.Len(), call.bytes)
 	return nil
 }

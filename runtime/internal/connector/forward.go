@@ -166,15 +166,16 @@ func (f *forwarder) deliver(ctx context.Context, r *request) error {
 // so.
 func (f *forwarder) send(ctx context.Context, r *request, i int) error {
 	t, out := f.targets[i], r.out[i]
-	start, size := time.Now(), out.Size()
+	start := time.Now()
 	sent, err := t.producer.Send(ctx, out)
-	r.observe.sent(start, sent, size)
-	logBatch(f.log, f.verbose, "Sent messages", "target", t.name, "sent", sent, "messages", r.produced)
 	refusal := (*iggy.Refused)(nil)
+	refused := errors.As(err, &refusal)
+	r.observe.sent(start, sent, out.Sent(refusal))
+	logBatch(f.log, f.verbose, "Sent messages", "target", t.name, "sent", sent, "messages", r.produced)
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() == nil && errors.As(err, &refusal) && f.policy.onFailure != config.FailureStop:
+	case ctx.Err() == nil && refused && f.policy.onFailure != config.FailureStop:
 		f.refused(r, i, refusal)
 		return nil
 	}

@@ -231,6 +231,23 @@ func TestTraces_given_traceparent_when_messages_move_should_link_the_batch_and_p
 	}
 }
 
+func TestBytes_given_messages_when_they_move_should_count_payloads_alone(t *testing.T) {
+	w := newWorld(t)
+	w.fileSource("in", "file_source", "t")
+	w.fileSink("out", `["t"]`)
+	w.start()
+	w.write("in.ndjson", `{"id":1}`, `{"id":22}`)
+	w.mustArrive("out", []string{`{"id":1}`, `{"id":22}`})
+	for _, series := range []string{
+		`iggy_connector_input_bytes_total{connector_key="in",connector_type="source"}`,
+		`iggy_connector_output_bytes_total{connector_key="in",connector_type="source"}`,
+		`iggy_connector_input_bytes_total{connector_key="out",connector_type="sink"}`,
+		`iggy_connector_output_bytes_total{connector_key="out",connector_type="sink"}`,
+	} {
+		w.eventually(series, func() bool { return w.scrape(series) == "17" })
+	}
+}
+
 // A busy loop must not make a span for each of its thousands of batches.
 func TestTraces_given_many_batches_when_nothing_is_wrong_should_show_examples_only(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()

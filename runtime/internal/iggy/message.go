@@ -33,6 +33,7 @@ type SendBatch struct {
 	ends     []int  // end of each message in messages
 	keys     []byte
 	keyEnds  []int
+	payload  int // bytes of all payloads
 
 	// Ids given by us: a random half for this batch object, and a counter that no Reset turns back.
 	prefix, counter uint64
@@ -45,6 +46,7 @@ type SendBatch struct {
 func (b *SendBatch) Reset() {
 	b.messages, b.ends = b.messages[:0], b.ends[:0]
 	b.keys, b.keyEnds = b.keys[:0], b.keyEnds[:0]
+	b.payload = 0
 	b.plan.reset()
 }
 
@@ -55,10 +57,24 @@ func (b *SendBatch) Grow(messages, bytes int) {
 	b.keyEnds = slices.Grow(b.keyEnds, messages)
 }
 
-// Len is the number of messages, Size their bytes on the wire, Left how many have no outcome.
+// Len is the number of messages, Left how many of them have no outcome.
 func (b *SendBatch) Len() int  { return len(b.ends) }
-func (b *SendBatch) Size() int { return len(b.messages) }
 func (b *SendBatch) Left() int { return len(b.ends) - b.plan.next }
+
+// Sent is the bytes of the payloads that were confirmed: all but those refused, if any, and those left.
+func (b *SendBatch) Sent(refusal *Refused) int {
+	sent := b.payload
+	for i := b.plan.next; i < b.Len(); i++ {
+		_, payload := messageLengths(b.message(i))
+		sent -= payload
+	}
+	if refusal != nil {
+		for _, position := range refusal.Messages {
+			sent -= len(b.Message(position).Payload)
+		}
+	}
+	return sent
+}
 
 // Append copies m to the end of the batch, or refuses it and leaves the batch as it was.
 func (b *SendBatch) Append(m *Message) error {
@@ -85,6 +101,7 @@ func (b *SendBatch) Append(m *Message) error {
 	b.ends = append(b.ends, len(b.messages))
 	b.keys = append(b.keys, m.Key...)
 	b.keyEnds = append(b.keyEnds, len(b.keys))
+	b.payload += len(m.Payload)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -252,13 +253,15 @@ func TestRefusedMessagesAreFoundAndTheRestIsSent(t *testing.T) {
 	broker.Inject(devbroker.Fault{Command: devbroker.SendMessages, When: refuse, Action: devbroker.Answer(4022)})
 	p := newTestProducer(t, testConfig(broker.Addr()), ProducerOptions{BatchLength: 20})
 	// when a batch with both is sent,
-	n, err := p.Send(testContext(t), numbered(t, new(SendBatch), 0, 50))
+	b := numbered(t, new(SendBatch), 0, 50)
+	n, err := p.Send(testContext(t), b)
 	// then these two are named, and every other message is there, in order.
 	want(t, n, 48)
 	var refused *Refused
 	if !errors.As(err, &refused) || !slices.Equal(refused.Messages, []int{7, 31}) {
 		t.Fatal(err)
 	}
+	want(t, b.Sent(refused), len(strings.Join(slices.Concat(expected(0, 7), expected(8, 31), expected(32, 50)), "")))
 	want(t, statusOf(err), statusPayloadTooBig)
 	wantPayloads(t, payloads(broker, 0), slices.Concat(expected(0, 7), expected(8, 31), expected(32, 50)))
 }
@@ -343,7 +346,7 @@ func TestBatchRefusesWhatTheServerWould(t *testing.T) {
 	wantError(t, b.Append(&Message{Payload: []byte("x"), Headers: make([]byte, maxHeadersSize+1)}), ErrHeadersTooBig)
 	wantError(t, b.Append(&Message{Payload: []byte("x"), Key: make([]byte, 256)}), ErrInvalidKey)
 	want(t, b.Len(), 0)
-	want(t, b.Size(), 0)
+	want(t, b.Sent(nil), 0)
 }
 
 func TestNamesAreCheckedBeforeAnythingIsSent(t *testing.T) {

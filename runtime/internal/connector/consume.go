@@ -391,7 +391,9 @@ func (c *consumption) hand(call *call, batch *iggy.Batch) error {
 		c.metrics.Errors.Inc()
 		c.log.Error("Sink plugin did not consume a batch", "code", code, "stream", c.stream, "topic", c.topic,
 			"partition", batch.Partition, "messages", call.messages.Len(), "last_offset", call.last)
-		return fmt.Errorf("consume returned %d", code)
+		err := fmt.Errorf("consume returned %d", code)
+		c.observe.refused(err)
+		return err
 	}
 	c.observe.handed(call.messages.Len(), call.bytes)
 	return nil

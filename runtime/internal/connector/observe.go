@@ -24,6 +24,7 @@ type sinkObserver struct {
 	spans     *spans    // nil: no traces
 	asked     time.Time // when the loop last asked for a batch
 	batch     sinkTimes // the one at hand
+	failure   error     // what the plugin refused of it
 }
 
 // of makes the observer of one loop.
@@ -43,6 +44,7 @@ func (o *sinkObserver) begin(polled *iggy.Batch) {
 		partition: polled.Partition, currentOffset: polled.CurrentOffset, consumed: polled.Len(),
 		start: time.Now(),
 	}
+	o.failure = nil
 	o.spans.begin()
 	o.spans.part("poll", o.asked, o.batch.start)
 	o.metrics.Consumed.Add(o.batch.consumed)
@@ -86,8 +88,14 @@ func (o *sinkObserver) handed(messages, bytes int) {
 	o.metrics.BytesOut.Add(bytes)
 }
 
+// refused notes that the plugin did not consume messages, whatever becomes of them.
+func (o *sinkObserver) refused(err error) { o.failure = err }
+
 // end is called when the work on the batch is over for now.
 func (o *sinkObserver) end(err error) {
+	if err == nil {
+		err = o.failure
+	}
 	t := &o.batch
 	now := time.Now()
 	t.total = now.Sub(t.start)

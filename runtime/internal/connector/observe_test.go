@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -228,6 +229,29 @@ func TestTraces_given_traceparent_when_messages_move_should_link_the_batch_and_p
 				t.Errorf("%s has no part %q", name, part)
 			}
 		}
+	}
+}
+
+// A batch that is held for another try, dropped or becomes dead letters has failed as well.
+func TestTraces_given_plugin_refuses_when_the_loop_goes_on_should_show_the_batch_as_failed(t *testing.T) {
+	for name, extra := range map[string]string{
+		"held":    "offset_commit = \"after_consuming\"\n",
+		"dropped": "on_failure = \"drop\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			exporter := tracetest.NewInMemoryExporter()
+			w := newWorld(t)
+			w.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test")
+			w.store.CreateTopic("s", "t", 1)
+			w.append("t", "{}")
+			w.sink("out", "moody_sink", `["t"]`, extra, "consume_code = 7")
+			w.start()
+			w.eventually("the span says so", func() bool {
+				return slices.ContainsFunc(exporter.GetSpans(), func(s tracetest.SpanStub) bool {
+					return s.Name == "consume s/t" && s.Status.Code == codes.Error && s.Status.Description == "consume returned 7"
+				})
+			})
+		})
 	}
 }
 

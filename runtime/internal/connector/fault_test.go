@@ -9,6 +9,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +224,25 @@ func TestSource_given_state_directory_vanishes_when_it_returns_should_save_again
 			}
 		})
 	}
+}
+
+// Otherwise nothing tells of a source that sends and has not been able to save since the process began.
+func TestSource_given_state_of_an_earlier_process_when_started_should_show_its_age(t *testing.T) {
+	w := newWorld(t)
+	w.fileSource("in", "file_source", "t")
+	w.start()
+	w.write("in.ndjson", "{}")
+	w.eventually("state is saved", func() bool { return w.savedState("in") != "" })
+	w.stop()
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(w.stateDir(), "source_in.state"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.eventually("it is an hour", func() bool {
+		age, _ := strconv.ParseFloat(w.scrape(`iggy_connector_state_age_seconds{connector_key="in",connector_type="source"}`), 64)
+		return age >= 3600
+	})
 }
 
 func TestSource_given_state_directory_is_missing_when_started_should_name_the_reason(t *testing.T) {

@@ -49,6 +49,7 @@ func (p *sourcePlan) run(ctx context.Context, c *connector) error {
 	if err != nil {
 		return fmt.Errorf("Failed to load source state: %w", err)
 	}
+	c.metrics.StateSaved(file.Saved())
 
 	instance := p.library.NewSource(file.Lock())
 	c.attach(instance)

@@ -168,8 +168,15 @@ func (c *Connector) lagLabels(stream, topic string, partition uint32) string {
 		"stream", stream, "topic", topic, "partition", strconv.FormatUint(uint64(partition), 10))
 }
 
-// StateSaved notes when the state of a source was last written (or, at start, found written).
-func (c *Connector) StateSaved(at time.Time) { c.stateSaved.Store(at.UnixNano()) }
+// StateSaved notes when the state of a source was last written (or, at start, found written); a
+// zero time says that there is none.
+func (c *Connector) StateSaved(at time.Time) {
+	if at.IsZero() {
+		c.stateSaved.Store(0)
+		return
+	}
+	c.stateSaved.Store(at.UnixNano())
+}
 
 func (c *Connector) stateAgeSeconds() float64 {
 	at := c.stateSaved.Load()

@@ -54,7 +54,7 @@ var (
 	queueBatches  = family{"iggy_connector_queue_batches", "gauge", "Batches handed over by the source plugin and not yet taken by the forwarder."}
 	queueBytes    = family{"iggy_connector_queue_bytes", "gauge", "Bytes of the batches in the queue of the source."}
 	lagMessages   = family{"iggy_connector_lag_messages", "gauge", "Messages of the partition that were not yet handed to the sink plugin."}
-	stateAge      = family{"iggy_connector_state_age_seconds", "gauge", "Seconds since the state of the source was last saved, 0 before the first save."}
+	stateAge      = family{"iggy_connector_state_age_seconds", "gauge", "Seconds since the state of the source was last saved, also by an earlier process, 0 before the first save."}
 	callAge       = family{"iggy_connector_plugin_call_age_seconds", "gauge", "Seconds since the oldest running call into the plugin began, 0 while none runs."}
 )
 

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/apache/iggy-connect-go/runtime/internal/durable"
 )
@@ -87,6 +88,15 @@ func (f *File) Load() ([]byte, error) {
 		return nil, nil
 	}
 	return data, nil
+}
+
+// Saved is when the state that is stored was saved, zero where there is none.
+func (f *File) Saved() time.Time {
+	info, err := os.Stat(f.path)
+	if err != nil || info.Size() == 0 {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Save replaces the stored state. When it returns nil the state survives a crash

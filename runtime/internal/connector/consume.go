@@ -217,9 +217,16 @@ func (c *consumption) showLag(polled *iggy.Batch) {
 // forgetLag takes the gauges back: their last values would stand for ever.
 func (c *consumption) forgetLag() {
 	for partition := range c.lag {
+		c.forgetLagOf(partition)
+	}
+}
+
+// forgetLagOf does so for a partition that may have been ours.
+func (c *consumption) forgetLagOf(partition uint32) {
+	if _, ours := c.lag[partition]; ours {
+		delete(c.lag, partition)
 		c.metrics.ForgetLag(c.stream, c.topic, partition)
 	}
-	c.lag = nil
 }
 
 // give makes the prepared calls of a batch and settles it: committed, held for

@@ -139,6 +139,26 @@ func TestGroup_given_members_come_and_go_when_a_backlog_is_drained_should_lose_n
 	}
 }
 
+// The last lag of a partition that moved would otherwise stand for as long as the sink runs.
+func TestLag_given_a_partition_moves_to_another_member_when_drained_should_be_zero(t *testing.T) {
+	for _, commit := range []string{"after_polling", "after_consuming"} {
+		t.Run(commit, func(t *testing.T) {
+			w := newBacklog(t)
+			w.member("a", commit)
+			w.start()
+			lag := func(key string) uint64 { return w.metrics.Sink(key).Activity().Lag }
+			w.eventually("it is behind in all partitions", func() bool { return lag("a") > 0 && len(w.records("a")) >= groupPartitions*groupBatch })
+			b := w.member("b", commit)
+			w.manager.StartNew(w.configs[b])
+			w.drained("a", "b")
+			if len(w.records("b")) == 0 {
+				t.Fatal("no partition has moved")
+			}
+			w.eventually("nothing waits any more", func() bool { return lag("a") == 0 && lag("b") == 0 })
+		})
+	}
+}
+
 func TestGroup_given_a_member_vanishes_when_a_backlog_is_drained_should_lose_nothing_that_was_not_handed_over(t *testing.T) {
 	for _, commit := range []string{"after_polling", "after_consuming"} {
 		t.Run(commit, func(t *testing.T) {

@@ -131,7 +131,9 @@ func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTo
 		c.metrics.Errors.Inc()
 		c.log.Error("Poll failed", "stream", options.Stream, "topic", options.Topic, "error", err)
 	}
-	loop := &consumption{
+	loop := new(consumption)
+	options.OnMoved = loop.forgetLagOf
+	*loop = consumption{
 		log: c.log, status: c.status, metrics: c.metrics,
 		part:   fmt.Sprintf("consume %s/%s #%d", options.Stream, options.Topic, member),
 		stream: options.Stream, topic: options.Topic,

@@ -353,6 +353,9 @@ func (m *afterConsuming) takeProbe(body *buffer) error {
 	before := s.named
 	m.probes++
 	s.named, s.unclear = m.probes, b.ambiguous()
+	if s.unclear {
+		m.opts.OnMoved(s.partition)
+	}
 	if s.revoked {
 		s.revoked = false
 		m.restart(s)
@@ -364,6 +367,7 @@ func (m *afterConsuming) takeProbe(body *buffer) error {
 	for _, other := range m.owned {
 		if other.named < before {
 			other.revoked = true
+			m.opts.OnMoved(other.partition)
 		}
 	}
 	return nil
@@ -374,6 +378,7 @@ func (m *afterConsuming) accept(ctx context.Context, s *share, b *Batch) error {
 	b.epoch = m.epoch
 	if b.Partition != s.partition || b.ambiguous() && s.partition != 0 {
 		s.revoked = true // what the server says of a partition that is not ours
+		m.opts.OnMoved(s.partition)
 		b.dropAll()
 		return nil
 	}

@@ -77,6 +77,9 @@ func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	m.answered(b.Partition, b.count > 0 && b.count >= int(m.asked))
+	if b.ambiguous() {
+		m.opts.OnMoved(b.Partition)
+	}
 	if err := m.accept(ctx, b); err != nil {
 		b.Release()
 		return nil, err
@@ -89,6 +92,10 @@ func (m *afterPolling) answered(partition uint32, full bool) {
 	now := time.Now()
 	if m.stay == anyPartition { // in turn
 		m.round.answered(partition, full)
+		for _, gone := range m.round.gone {
+			m.opts.OnMoved(gone)
+		}
+		m.round.gone = m.round.gone[:0]
 		m.until = now.Add(longestStay)
 	}
 	m.stay = anyPartition

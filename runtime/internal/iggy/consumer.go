@@ -43,6 +43,8 @@ type ConsumerOptions struct {
 	StartFrom            StartFrom
 	// OnPollError hears of every poll that failed and will be repeated. It must not block.
 	OnPollError func(error)
+	// OnMoved hears, in Poll and maybe more than once, of each partition that is no longer ours. It must not block.
+	OnMoved func(partition uint32)
 }
 
 // Consumer is one member of a consumer group, with its own connection. It is used by one goroutine; Up and Err may be
@@ -111,6 +113,9 @@ func NewConsumer(cfg Config, opts ConsumerOptions) *Consumer {
 	}
 	if opts.OnPollError == nil {
 		opts.OnPollError = func(error) {}
+	}
+	if opts.OnMoved == nil {
+		opts.OnMoved = func(uint32) {}
 	}
 	c := &Consumer{opts: opts, count: uint32(opts.BatchLength), positions: make(map[uint32]*position), spare: new(Batch)}
 	var ids []iggcon.Identifier

@@ -178,6 +178,24 @@ func TestNextPollTravelsWithTheStore(t *testing.T) {
 	b.Release()
 }
 
+func TestPartitionsThatTheRotationLeavesOutAreGone(t *testing.T) {
+	var r round
+	r.reset()
+	answers := func(partitions ...uint32) []uint32 {
+		r.gone = nil
+		for _, partition := range partitions {
+			r.polled(time.Now())
+			r.answered(partition, false)
+		}
+		return r.gone
+	}
+	want(t, len(answers(0, 1, 0, 1, 0, 1)), 0)
+	want(t, fmt.Sprint(answers(0, 0)), "[1]") // moved away
+	want(t, len(answers(1, 0, 1)), 0)         // came back
+	r.reset()
+	want(t, fmt.Sprint(answers(1, 1)), "[0]") // the new membership does not have it
+}
+
 func TestRoundsStartAnIntervalApartUnlessAnAnswerWasFull(t *testing.T) {
 	const interval, took = 900 * time.Microsecond, 10 * time.Microsecond
 	start := time.Now()

@@ -16,16 +16,19 @@ type round struct {
 	last   map[uint32]uint64 // the round in which a partition was answered last
 	missed int               // partitions of the round before that were not answered in this one
 	seen   int               // partitions answered in this round
+	gone   []uint32          // partitions that the rotation left out
 	full   bool              // an answer of this round was full
 	began  time.Time         // when this round's first poll was sent
 	sent   time.Time         // when the last poll was sent
 	due    time.Time         // when the next poll may be sent
 }
 
-// reset forgets what is owned: a new membership.
+// reset begins a new membership. What was owned is gone unless its first round says otherwise.
 func (r *round) reset() {
 	*r = round{interval: r.interval, last: r.last}
-	clear(r.last)
+	for partition := range r.last {
+		r.last[partition] = 0
+	}
 	if r.last == nil {
 		r.last = make(map[uint32]uint64)
 	}
@@ -67,6 +70,14 @@ func (r *round) finish() {
 	r.due = r.sent
 	if !r.full {
 		r.due = inStep(r.began.Add(r.interval), r.interval)
+	}
+	if len(r.last) > r.seen {
+		for partition, number := range r.last {
+			if number < r.number {
+				delete(r.last, partition)
+				r.gone = append(r.gone, partition)
+			}
+		}
 	}
 	r.number++
 	r.missed, r.seen, r.full = r.seen, 0, false

@@ -67,22 +67,41 @@ func (s *spent) get() (batches uint64, took time.Duration) {
 // lagGauges are the gauges of the partitions that a sink reads, by their labels.
 type lagGauges struct {
 	mu     sync.Mutex
-	gauges map[string]*vm.Gauge
+	gauges map[string]*lagGauge
 }
 
-func (l *lagGauges) add(series string, gauge *vm.Gauge) {
+// lagGauge is one of them, with the number of loops that have taken it.
+type lagGauge struct {
+	*vm.Gauge
+	taken int
+}
+
+func (l *lagGauges) add(series string, expose func() *vm.Gauge) *vm.Gauge {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gauges == nil {
-		l.gauges = map[string]*vm.Gauge{}
+		l.gauges = map[string]*lagGauge{}
 	}
-	l.gauges[series] = gauge
+	gauge := l.gauges[series]
+	if gauge == nil {
+		gauge = &lagGauge{Gauge: expose()}
+		l.gauges[series] = gauge
+	}
+	gauge.taken++
+	return gauge.Gauge
 }
 
-func (l *lagGauges) remove(series string) {
+func (l *lagGauges) remove(series string, hide func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.gauges, series)
+	gauge := l.gauges[series]
+	if gauge == nil {
+		return
+	}
+	if gauge.taken--; gauge.taken == 0 {
+		delete(l.gauges, series)
+		hide()
+	}
 }
 
 func (l *lagGauges) sum() uint64 {

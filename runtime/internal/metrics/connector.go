@@ -150,17 +150,15 @@ func (c *Connector) ObserveBatch(messages int) { c.batchSize.Update(float64(mess
 // assigned partition, not per batch.
 func (c *Connector) Lag(stream, topic string, partition uint32) *vm.Gauge {
 	series := c.lagLabels(stream, topic, partition)
-	gauge := c.families.gauge(lagMessages, series, nil)
-	c.lag.add(series, gauge)
-	return gauge
+	return c.lag.add(series, func() *vm.Gauge { return c.families.gauge(lagMessages, series, nil) })
 }
 
 // ForgetLag removes the gauge of a partition that was given to another member of the group: its
-// last value would otherwise stand for ever.
+// last value would otherwise stand for ever. Where that member is one of the same connector, which
+// has taken the gauge too, it stays until both have forgotten it.
 func (c *Connector) ForgetLag(stream, topic string, partition uint32) {
 	series := c.lagLabels(stream, topic, partition)
-	c.lag.remove(series)
-	c.families.removeGauge(lagMessages, series)
+	c.lag.remove(series, func() { c.families.removeGauge(lagMessages, series) })
 }
 
 func (c *Connector) lagLabels(stream, topic string, partition uint32) string {

@@ -186,6 +186,22 @@ func TestGivenARevokedPartitionWhenForgottenThenItsLagIsGoneUntilAssignedAgain(t
 	expectLine(t, scrape(t, set), series+" 3")
 }
 
+func TestGivenAPartitionThatMovesWithinASinkWhenForgottenByOneLoopThenItsLagStays(t *testing.T) {
+	set := NewSet()
+	sink := set.Sink("out")
+	const series = `iggy_connector_lag_messages{connector_key="out",connector_type="sink",stream="s",topic="t",partition="1"}`
+	sink.Lag("s", "t", 1).Set(9)
+	sink.Lag("s", "t", 1).Set(3)
+
+	sink.ForgetLag("s", "t", 1)
+	expectLine(t, scrape(t, set), series+" 3")
+
+	sink.ForgetLag("s", "t", 1)
+	if strings.Contains(scrape(t, set), series) {
+		t.Error("the lag is still exposed when both have forgotten it")
+	}
+}
+
 func TestGivenAStatusSourceWhenScrapedThenGaugesFollowItEachTime(t *testing.T) {
 	set := NewSet()
 	counts := Counts{SourcesTotal: 4, SourcesRunning: 3, SinksTotal: 2, SinksRunning: 1}

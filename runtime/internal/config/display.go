@@ -22,6 +22,10 @@ func (f *field) shown(text string) string {
 	if f.secret && text != "" {
 		return Masked
 	}
+	return withoutCredentials(text)
+}
+
+func withoutCredentials(text string) string {
 	return credentials.ReplaceAllString(text, "://"+Masked+"@")
 }
 

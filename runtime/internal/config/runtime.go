@@ -42,7 +42,7 @@ type HTTP struct {
 
 func (h *HTTP) check(report reporter) {
 	if _, _, err := splitAddress(h.Address); h.Enabled && err != nil {
-		report("address", "Invalid address: '%s' %v", h.Address, err)
+		report("address", "Invalid address: '%s' %v", withoutCredentials(h.Address), err)
 	}
 	if key := string(h.APIKey); h.Enabled && (!httpguts.ValidHeaderFieldValue(key) || strings.Trim(key, " \t") != key) {
 		report("api_key", "no request could have it in a header: it begins or ends with a space, or holds a line end or another control character")
@@ -125,7 +125,7 @@ type Iggy struct {
 
 func (i *Iggy) check(report reporter) {
 	if _, _, err := splitAddress(i.Address); err != nil {
-		report("address", "Invalid address: '%s' %v", i.Address, err)
+		report("address", "Invalid address: '%s' %v", withoutCredentials(i.Address), err)
 	}
 	if i.Token == "" && (i.Username == "" || i.Password == "") {
 		report("token", "Missing Iggy credentials: give username and password, or token")

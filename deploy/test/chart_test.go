@@ -5,6 +5,7 @@
 package deploy
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -254,6 +255,17 @@ func TestChart_given_one_kind_alone_when_rendered_should_run_only_that(t *testin
 	only[*appsv1.StatefulSet](t, all, 0)
 	only[*corev1.Service](t, all, 1)
 	only[*appsv1.Deployment](t, all, 1)
+}
+
+// A pod reads the secrets of the chart once, as variables.
+func TestChart_given_another_key_when_rendered_should_replace_the_pods(t *testing.T) {
+	annotations := func(key string) string {
+		all := objects(t, values(map[string]any{"api": map[string]any{"key": key}}))
+		return fmt.Sprint(only[*appsv1.Deployment](t, all, 1)[0].Spec.Template.Annotations)
+	}
+	if annotations("a") == annotations("b") || annotations("a") != annotations("a") {
+		t.Error("the pods do not follow the key")
+	}
 }
 
 func TestChart_given_another_configuration_when_rendered_should_replace_the_pods(t *testing.T) {

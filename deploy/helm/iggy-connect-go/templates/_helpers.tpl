@@ -41,6 +41,7 @@ metadata:
     # Another configuration is another pod.
     checksum/connectors: {{ .values.connectors | toJson | sha256sum }}
     checksum/env: {{ $top.Values.env | toJson | sha256sum }}
+    checksum/secrets: {{ list $top.Values.iggy $top.Values.api | toJson | sha256sum }}
     {{- with .values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

@@ -78,6 +78,7 @@ func (c *consumption) carry(h *held, died *processDied) error {
 		c.forget(h)
 	} else {
 		h.stored = true
+		h.left = len(c.rest(h)) + len(h.letters)
 		c.crashes.keep(streamTopic{c.stream, c.topic}, h)
 	}
 	return died
@@ -189,7 +190,7 @@ func (s *crashes) abandon(read func(streamTopic) bool) (messages int) {
 			continue
 		}
 		for _, h := range waiting {
-			messages += h.batch.Len()
+			messages += h.left
 			h.batch.Release()
 		}
 		delete(s.carried, topic)

@@ -87,6 +87,21 @@ func TestIsolation_given_a_batch_that_kills_the_process_always_when_max_crashes_
 	}
 }
 
+func TestIsolation_given_filtered_messages_in_a_batch_that_is_lost_should_not_count_them(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", append(numbered(2, 4), `{"test":1}`, `{"test":2}`, "no json")...)
+	w.crashingSink("user_3", "# after_polling\nmax_crashes = 1000\n[transforms.filter_messages]\nenabled = true\n"+
+		"include_matching = false\npatterns = [{ key_pattern = { exact = \"test\" } }]\n")
+	w.start()
+	w.eventually("the process dies", func() bool { return w.metrics.Sink("out").Crashes.Get() > 0 })
+	w.stop()
+	m := w.metrics.Sink("out")
+	if m.Lost.Get() != 2 || m.Filtered.Get() != 2 || m.Processed.Get() != 0 {
+		t.Errorf("%d lost, %d filtered, %d processed; want 2, 2, 0", m.Lost.Get(), m.Filtered.Get(), m.Processed.Get())
+	}
+}
+
 func TestIsolation_given_a_batch_whose_offset_is_stored_when_the_runtime_ends_before_it_is_consumed_should_count_it_lost(t *testing.T) {
 	w := newWorld(t)
 	w.store.CreateTopic("s", "t", 1)

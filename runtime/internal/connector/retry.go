@@ -25,6 +25,7 @@ type held struct {
 	due      time.Time
 	letters  []deadletter.Letter // that became of its messages; sent when it is settled
 	stored   bool                // carried over, and its offset stored, whatever the configuration says now
+	left     int                 // messages of it without an outcome when it was carried over
 }
 
 // failedBatch ends a connector whose configuration says on_failure = "stop".

@@ -114,6 +114,13 @@ func (c *connector) report(err error) {
 	}
 }
 
+// startedBefore tells whether this is another start: a disabled connector had none.
+func (c *connector) startedBefore() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done != nil
+}
+
 // supervised tells whether the connector was started and has neither stopped since nor
 // was asked to: one whose plugin call hangs only stops when the call returns.
 func (c *connector) supervised() bool {

@@ -80,7 +80,9 @@ func (m *Manager) replace(ctx context.Context, c *connector, id config.ID) error
 	if !c.info.Load().Enabled {
 		return nil
 	}
-	c.metrics.Restarts.Inc()
+	if c.startedBefore() {
+		c.metrics.Restarts.Inc()
+	}
 	return c.await(ctx, c.start(p))
 }
 

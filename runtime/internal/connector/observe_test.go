@@ -272,6 +272,24 @@ func TestBytes_given_messages_when_they_move_should_count_payloads_alone(t *test
 	}
 }
 
+func TestRestarts_given_disabled_connector_when_enabled_and_restarted_should_not_count_its_first_start(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	id := w.fileSink("out", `["t"]`)
+	w.configs[id].Common().Enabled = false
+	w.start()
+	w.fileSink("out", `["t"]`)
+	for restarts := range uint64(2) {
+		if err := w.manager.Restart(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		w.waitStatus(id, StatusRunning)
+		if got := w.metrics.Sink("out").Restarts.Get(); got != restarts {
+			t.Errorf("%d restarts, want %d", got, restarts)
+		}
+	}
+}
+
 // A busy loop must not make a span for each of its thousands of batches.
 func TestTraces_given_many_batches_when_nothing_is_wrong_should_show_examples_only(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()

@@ -68,8 +68,16 @@ type consumption struct {
 	headers   headerConverter
 	letters   *letters // nil without a dead letter topic
 	held      []*held  // batches that wait for another try
-	lag       map[uint32]*vm.Gauge
+	lag       map[uint32]*lag
 }
+
+// lag is how far the work on a partition has come.
+type lag struct {
+	gauge *vm.Gauge
+	last  uint64 // offset handed over
+}
+
+func (l *lag) show(current uint64) { l.gauge.Set(float64(current - min(l.last, current))) }
 
 // sinkPolicy says what happens to what the plugin or a codec refuses.
 type sinkPolicy struct {
@@ -203,15 +211,23 @@ func (c *consumption) process(ctx context.Context, polled *iggy.Batch) error {
 
 // showLag tells how many messages of the partition wait behind this batch.
 func (c *consumption) showLag(polled *iggy.Batch) {
-	gauge := c.lag[polled.Partition]
-	if gauge == nil {
+	l := c.lag[polled.Partition]
+	if l == nil {
 		if c.lag == nil {
-			c.lag = map[uint32]*vm.Gauge{}
+			c.lag = map[uint32]*lag{}
 		}
-		gauge = c.metrics.Lag(c.stream, c.topic, polled.Partition)
-		c.lag[polled.Partition] = gauge
+		l = &lag{gauge: c.metrics.Lag(c.stream, c.topic, polled.Partition)}
+		c.lag[polled.Partition] = l
 	}
-	gauge.Set(float64(polled.CurrentOffset - min(polled.LastOffset(), polled.CurrentOffset)))
+	l.last = polled.LastOffset()
+	l.show(polled.CurrentOffset)
+}
+
+// growLag does so while the batch is held and no other of the partition is polled.
+func (c *consumption) growLag(partition uint32, current uint64) {
+	if l := c.lag[partition]; l != nil {
+		l.show(current)
+	}
 }
 
 // forgetLag takes the gauges back: their last values would stand for ever.

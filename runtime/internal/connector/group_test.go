@@ -159,6 +159,18 @@ func TestLag_given_a_partition_moves_to_another_member_when_drained_should_be_ze
 	}
 }
 
+func TestLag_given_a_batch_is_held_when_messages_come_should_grow(t *testing.T) {
+	w := newWorld(t)
+	w.store.CreateTopic("s", "t", 1)
+	w.append("t", numbered(0, 5)...)
+	w.reliableSink("[retry]\ninitial_backoff = \"100ms\"\nmax_attempts = 0\n", "consume_code = 1")
+	w.start()
+	sink := w.metrics.Sink("out")
+	w.eventually("the batch is tried again", func() bool { return sink.Retries.Get() > 0 })
+	w.append("t", numbered(5, 105)...)
+	w.eventually("all that came waits", func() bool { return sink.Activity().Lag == 100 })
+}
+
 func TestGroup_given_a_member_vanishes_when_a_backlog_is_drained_should_lose_nothing_that_was_not_handed_over(t *testing.T) {
 	for _, commit := range []string{"after_polling", "after_consuming"} {
 		t.Run(commit, func(t *testing.T) {

@@ -132,7 +132,7 @@ func (p *sinkPlan) consumption(c *connector, instance *plugin.Sink, topic sinkTo
 		c.log.Error("Poll failed", "stream", options.Stream, "topic", options.Topic, "error", err)
 	}
 	loop := new(consumption)
-	options.OnMoved = loop.forgetLagOf
+	options.OnMoved, options.OnProbed = loop.forgetLagOf, loop.growLag
 	*loop = consumption{
 		log: c.log, status: c.status, metrics: c.metrics,
 		part:   fmt.Sprintf("consume %s/%s #%d", options.Stream, options.Topic, member),

@@ -355,6 +355,8 @@ func (m *afterConsuming) takeProbe(body *buffer) error {
 	s.named, s.unclear = m.probes, b.ambiguous()
 	if s.unclear {
 		m.opts.OnMoved(s.partition)
+	} else {
+		m.opts.OnProbed(s.partition, b.CurrentOffset)
 	}
 	if s.revoked {
 		s.revoked = false

@@ -45,6 +45,9 @@ type ConsumerOptions struct {
 	OnPollError func(error)
 	// OnMoved hears, in Poll and maybe more than once, of each partition that is no longer ours. It must not block.
 	OnMoved func(partition uint32)
+	// OnProbed hears, in Poll, of the newest offset of a partition of which nothing is fetched now. It must not block.
+	// With AfterPolling there are no probes: whatever there is is fetched.
+	OnProbed func(partition uint32, current uint64)
 }
 
 // Consumer is one member of a consumer group, with its own connection. It is used by one goroutine; Up and Err may be
@@ -116,6 +119,9 @@ func NewConsumer(cfg Config, opts ConsumerOptions) *Consumer {
 	}
 	if opts.OnMoved == nil {
 		opts.OnMoved = func(uint32) {}
+	}
+	if opts.OnProbed == nil {
+		opts.OnProbed = func(uint32, uint64) {}
 	}
 	c := &Consumer{opts: opts, count: uint32(opts.BatchLength), positions: make(map[uint32]*position), spare: new(Batch)}
 	var ids []iggcon.Identifier

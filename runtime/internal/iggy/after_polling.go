@@ -21,6 +21,7 @@ type afterPolling struct {
 	round round
 	poll  *call  // on its way, or nil
 	asked uint32 // its count
+	sent  time.Time
 
 	// A partition whose answer was full is asked again instead of the next in turn, so that a backlog in one of many is
 	// not read at the pace of a poll for each of the others.
@@ -28,8 +29,13 @@ type afterPolling struct {
 	until time.Time
 }
 
-// longestStay bounds how long the other partitions wait meanwhile.
-const longestStay = 5 * time.Millisecond
+const (
+	// longestStay bounds how long the other partitions wait meanwhile.
+	longestStay = 5 * time.Millisecond
+	// trustedPoll is how old a poll may be for its offset to be stored without asking whether a purge has come since, after
+	// which the partition may have grown past it. Fast sinks are spared the request.
+	trustedPoll = time.Millisecond
+)
 
 func newAfterPolling(c *Consumer) *afterPolling {
 	m := &afterPolling{Consumer: c, stay: anyPartition}
@@ -83,6 +89,10 @@ func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
 	if err := m.accept(ctx, b); err != nil {
 		b.Release()
 		return nil, err
+	}
+	if p := m.position(b.Partition); p.passed {
+		p.passed = false
+		b.dropAll()
 	}
 	return m.keep(b), nil
 }
@@ -172,8 +182,12 @@ func (m *afterPolling) handOver(b *Batch) {
 
 // store sends an offset, and the next poll with it when that is due.
 func (m *afterPolling) store(partition uint32, offset uint64) {
-	var store *call
+	var before, store *call
+	if m.position(partition).stored && time.Since(m.sent) > trustedPoll {
+		before = m.askOffset(partition)
+	}
 	m.frames, store = m.appendStore(m.frames[:0], partition, offset)
+	m.stores[len(m.stores)-1].before = before
 	if m.poll != nil || time.Now().Before(m.round.due) {
 		m.conn.send(m.frames, store)
 		return
@@ -182,11 +196,24 @@ func (m *afterPolling) store(partition uint32, offset uint64) {
 	m.conn.send(m.frames, store, m.poll)
 }
 
+// askOffset asks what is stored before it is replaced: a purge takes it along, and nothing else tells of one after which
+// the partition has grown past the position again.
+func (m *afterPolling) askOffset(partition uint32) *call {
+	k := newCall(cmdGetOffset)
+	m.frames = m.appendOffsetFrame(m.frames[:0], cmdGetOffset, partition)
+	endFrame(m.frames, 0, 0)
+	m.conn.send(m.frames, k)
+	return k
+}
+
+// lost drops the answer that is on its way: it may begin behind a stored offset that is void.
+func (m *afterPolling) lost(partition uint32) { m.position(partition).passed = true }
+
 // appendPoll appends the frame of the next poll and makes it the one on its way.
 func (m *afterPolling) appendPoll(dst []byte) []byte {
-	m.poll, m.asked = newCall(cmdPollMessages), m.count
+	m.poll, m.asked, m.sent = newCall(cmdPollMessages), m.count, time.Now()
 	if m.stay == anyPartition {
-		m.round.polled(time.Now())
+		m.round.polled(m.sent)
 	}
 	return m.appendPollFrame(dst, m.stay, iggcon.NextPollingStrategy(), m.asked)
 }
@@ -196,5 +223,4 @@ func (m *afterPolling) appendPoll(dst []byte) []byte {
 func (m *afterPolling) commit(*Batch)       {}
 func (m *afterPolling) giveUp(*Batch)       {}
 func (m *afterPolling) revoked(*Batch) bool { return false }
-func (m *afterPolling) lost(uint32)         {}
-func (m *afterPolling) refused(uint32)      {} // the same messages come again, and accept stores their offset
+func (m *afterPolling) refused(uint32)      {} // The same messages come again, and accept stores their offset

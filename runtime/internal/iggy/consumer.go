@@ -187,7 +187,7 @@ func (c *Consumer) attach(ctx context.Context) error {
 // rejoined begins a membership: ownership and the server's offsets may be others than before.
 func (c *Consumer) rejoined() {
 	for _, p := range c.positions {
-		p.met = false
+		p.met, p.stored = false, false
 	}
 	c.mode.rejoined()
 	c.adopt(c.joined.Load(), c.newGroup.Swap(false))

@@ -460,6 +460,39 @@ func TestPurgedPartitionIsReadFromItsBeginning(t *testing.T) {
 	})
 }
 
+func TestPurgeWhileABatchIsWorkedOnSkipsNothing(t *testing.T) {
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		// Given a slow group in the middle of a backlog,
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		fill(broker, 0, 0, 100)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 10})
+		for range 3 {
+			b := pollBatch(t, c)
+			time.Sleep(2 * trustedPoll)
+			c.Commit(b)
+		}
+		b := pollBatch(t, c)
+		// when the topic is purged and has grown past the position before the next batch is handed over,
+		time.Sleep(2 * trustedPoll)
+		broker.Store().PurgeTopic("s", "t")
+		fill(broker, 0, 1000, 1070)
+		c.Commit(b)
+		// then every new message comes; what had been fetched before, and what was taken for it, may come in front of them.
+		missing := map[string]bool{}
+		for _, payload := range expected(1000, 1070) {
+			missing[payload] = true
+		}
+		for len(missing) > 0 {
+			for _, list := range consume(t, c, 1) {
+				for _, payload := range list {
+					delete(missing, payload)
+				}
+			}
+		}
+	})
+}
+
 // emptyAnswer answers a poll like a server whose group stands behind the partition's end.
 func emptyAnswer(b *devbroker.Broker, partition uint32) devbroker.Action {
 	return func(x *devbroker.Exchange) error {

@@ -41,7 +41,8 @@ type position struct {
 	valid    bool   // done says something
 	appended uint64 // when the server appended the message at done; 0 when we did not see it
 	met      bool   // looked up on the server in the present membership
-	stored   bool   // the server has said that it has an offset
+	stored   bool   // the server has said, in the present membership, that it has an offset
+	passed   bool   // the next answer is not to be trusted
 	asked    time.Time
 
 	// first is where a group without a stored offset begins, once that has been found out: looking for the newest message

@@ -149,6 +149,18 @@ func (s *Store) PurgeTopic(stream, topic string) {
 	t.purge()
 }
 
+// LoseMessages empties a topic as a crash of a server does that had written none of it: on its restart it cuts stored offsets
+// to the end of their partition, which is 0.
+func (s *Store) LoseMessages(stream, topic string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, status := s.lookTopic(stream, topic)
+	must(status, "lose messages")
+	for _, p := range t.partitions {
+		p.lose()
+	}
+}
+
 // StoredOffset is the offset that a group stored for a partition.
 func (s *Store) StoredOffset(stream, topic, group string, partition uint32) (offset uint64, ok bool) {
 	s.mu.RLock()

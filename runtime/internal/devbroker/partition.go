@@ -6,6 +6,7 @@ package devbroker
 
 import (
 	"encoding/binary"
+	"maps"
 	"math/rand/v2"
 	"sort"
 	"sync"
@@ -235,6 +236,19 @@ func (p *partition) purge() {
 	defer p.mu.Unlock()
 	p.segments, p.next, p.messages, p.size = nil, 0, 0, 0
 	clear(p.offsets)
+}
+
+// lose empties the partition, and leaves stored offsets at 0.
+func (p *partition) lose() {
+	p.mu.Lock()
+	offsets := maps.Clone(p.offsets)
+	p.mu.Unlock()
+	p.purge()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key := range offsets {
+		p.offsets[key] = 0
+	}
 }
 
 // currentOffset is the offset of the last message, and 0 also when there never was one.

@@ -215,7 +215,7 @@ func (m *afterConsuming) pick(eligible func(*share) bool) *share {
 
 // place finds out where to fetch. A share that turns out not to be ours is left without a place.
 func (m *afterConsuming) place(ctx context.Context, s *share) error {
-	stored, err := m.conn.offset(ctx, m.member, m.stream, m.topic, s.partition)
+	stored, err := m.storedOffset(ctx, s.partition)
 	if err != nil {
 		return err
 	}
@@ -398,6 +398,14 @@ func (m *afterConsuming) accept(ctx context.Context, s *share, b *Batch) error {
 	}
 	s.next, s.oldest = b.lastOffset+1, false
 	if p.overtaken(b) {
+		deleted, err := m.deleteVoidOffset(ctx, s.partition)
+		if err != nil {
+			return err
+		}
+		if deleted {
+			b.dropAll()
+			s.next, s.oldest = 0, true
+		}
 		m.warnReset(b, p.done)
 		p.reset()
 		s.stored = false

@@ -124,12 +124,23 @@ func (m *afterPolling) accept(ctx context.Context, b *Batch) error {
 		}
 	}
 	if p.overtaken(b) {
+		deleted, err := m.deleteVoidOffset(ctx, b.Partition)
+		if err != nil {
+			return err
+		}
+		if deleted {
+			b.dropAll()
+		}
 		m.warnReset(b, p.done)
 		p.reset()
 	}
 	if p.valid {
-		if _, err := m.void(ctx, b, p, p.done); err != nil {
+		void, err := m.void(ctx, b, p, p.done)
+		if err != nil {
 			return err
+		}
+		if void {
+			b.dropAll()
 		}
 	}
 	if p.valid && b.count > 0 {
@@ -144,7 +155,7 @@ func (m *afterPolling) accept(ctx context.Context, b *Batch) error {
 // if it has none, it begins where the options say. It returns false when that is not where b is from.
 func (m *afterPolling) meet(ctx context.Context, b *Batch, p *position) (here bool, err error) {
 	if !p.valid {
-		stored, err := m.conn.offset(ctx, m.member, m.stream, m.topic, b.Partition)
+		stored, err := m.storedOffset(ctx, b.Partition)
 		switch {
 		case err != nil:
 			return false, err

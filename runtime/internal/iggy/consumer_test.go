@@ -493,6 +493,37 @@ func TestPurgeWhileABatchIsWorkedOnSkipsNothing(t *testing.T) {
 	})
 }
 
+func TestMessagesThatTakeTheOffsetsOfLostOnesAreAllRead(t *testing.T) {
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		for name, anew := range map[string]bool{"position known": false, "position unknown": true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				// Given a group that has read 20 messages,
+				broker := startBroker(t)
+				broker.Store().CreateTopic("s", "t", 1)
+				fill(broker, 0, 0, 20)
+				c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode})
+				consume(t, c, 20)
+				wantNothing(t, c)
+				// when a crash of the server loses them,
+				if anew {
+					want(t, c.Close(testContext(t)), nil)
+					c = newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode})
+				}
+				broker.Store().LoseMessages("s", "t")
+				broker.DropConnections()
+				if anew {
+					wantNothing(t, c) // it looks before they come
+				}
+				fill(broker, 0, 1000, 1005)
+				// then what comes instead is read, the first message too.
+				wantPayloads(t, consume(t, c, 5)[0], expected(1000, 1005))
+				wantNothing(t, c)
+			})
+		}
+	})
+}
+
 // emptyAnswer answers a poll like a server whose group stands behind the partition's end.
 func emptyAnswer(b *devbroker.Broker, partition uint32) devbroker.Action {
 	return func(x *devbroker.Exchange) error {

@@ -217,7 +217,7 @@ func (c *Consumer) void(ctx context.Context, b *Batch, p *position, last uint64)
 	if err != nil || c.seen != seen || record.CurrentOffset >= last {
 		return false, err
 	}
-	if err := c.deleteVoidOffset(ctx, b.Partition); err != nil {
+	if _, err := c.deleteVoidOffset(ctx, b.Partition); err != nil {
 		return false, err
 	}
 	c.warnReset(b, last)
@@ -231,13 +231,29 @@ func (c *Consumer) warnReset(b *Batch, last uint64) {
 		"position", last, "current_offset", b.CurrentOffset)
 }
 
-// deleteVoidOffset deletes the server's stored offset when that, too, lies above the end.
-func (c *Consumer) deleteVoidOffset(ctx context.Context, partition uint32) error {
+// deleteVoidOffset deletes the server's stored offset when that, too, lies above the end. A 0.8.0 server that restarts cuts
+// stored offsets to the end, which is 0 where no message is left, so that 0 may stand in front of a new message 0: better
+// that an old one comes twice. What was fetched from behind it is to be fetched again.
+func (c *Consumer) deleteVoidOffset(ctx context.Context, partition uint32) (deleted bool, err error) {
 	stored, err := c.conn.offset(ctx, c.member, c.stream, c.topic, partition)
-	if err != nil || stored == nil || stored.StoredOffset <= stored.CurrentOffset {
-		return err
+	if err != nil || stored == nil || stored.StoredOffset <= stored.CurrentOffset && stored.StoredOffset > 0 {
+		return false, err
 	}
-	return c.conn.deleteOffset(ctx, c.member, c.stream, c.topic, partition)
+	return true, c.conn.deleteOffset(ctx, c.member, c.stream, c.topic, partition)
+}
+
+// storedOffset returns the offset that the server has, or nil. A 0 in a partition without messages is none, see
+// deleteVoidOffset.
+func (c *Consumer) storedOffset(ctx context.Context, partition uint32) (*iggcon.ConsumerOffsetInfo, error) {
+	stored, err := c.conn.offset(ctx, c.member, c.stream, c.topic, partition)
+	if err != nil || stored == nil || stored.StoredOffset > 0 || stored.CurrentOffset > 0 {
+		return stored, err
+	}
+	record, err := c.partitionRecord(ctx, partition)
+	if err != nil || record.MessagesCount > 0 {
+		return stored, err
+	}
+	return nil, unless(c.conn.deleteOffset(ctx, c.member, c.stream, c.topic, partition), statusNotResolved)
 }
 
 // onlyMember tells whether the group has one member: then it is us, and every partition is ours.

@@ -6,7 +6,6 @@ package iggy
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -279,7 +278,7 @@ func (m *afterConsuming) take(ctx context.Context) error {
 	hadProbe := m.probe != nil
 	probed, probeErr := takeAnswer(&m.probe)
 	fetched, fetchErr := takeAnswer(&m.fetch)
-	err := errors.Join(m.takeStores(), probeErr, fetchErr)
+	err := joinOnce(m.takeStores(), probeErr, fetchErr)
 	switch {
 	case err != nil:
 		probed.release()

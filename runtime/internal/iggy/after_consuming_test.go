@@ -6,6 +6,7 @@ package iggy
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,22 @@ func consumeWithFirstStoreRefused(t *testing.T, total int) {
 	wantNothing(t, c)
 	want(t, refused.Strikes(), 1)
 	wantStored(t, broker, 0, uint64(total-1))
+}
+
+func TestRefusalOfAProbeAndItsFetchIsSaidOnce(t *testing.T) {
+	// Given a consumer that probes and fetches,
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 10)
+	c := newConsuming(t, broker, 10)
+	consume(t, c, 10)
+	wantNothing(t, c)
+	// when its topic is deleted,
+	broker.Store().DeleteTopic("s", "t")
+	_, err := c.Poll(testContext(t))
+	// then there is one reason.
+	wantError(t, err, ErrTopicNotFound)
+	want(t, strings.Count(err.Error(), "2010"), 1)
 }
 
 func TestBatchInRetryHoldsItsPartitionOnly(t *testing.T) {

@@ -7,6 +7,7 @@ package iggy
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	ierror "github.com/apache/iggy/foreign/go/errors"
 )
@@ -117,6 +118,17 @@ func (e *LoginError) Error() string {
 }
 
 func (e *LoginError) Unwrap() error { return e.Cause }
+
+// joinOnce is errors.Join for requests that travel together: what befalls all of them is said once.
+func joinOnce(errs ...error) error {
+	var distinct []error
+	for _, err := range errs {
+		if err != nil && !slices.ContainsFunc(distinct, func(e error) bool { return e.Error() == err.Error() }) {
+			distinct = append(distinct, err)
+		}
+	}
+	return errors.Join(distinct...)
+}
 
 // Refused is a permanent refusal: sending the same messages again cannot help.
 type Refused struct {

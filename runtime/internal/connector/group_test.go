@@ -171,6 +171,25 @@ func TestLag_given_a_batch_is_held_when_messages_come_should_grow(t *testing.T) 
 	w.eventually("all that came waits", func() bool { return sink.Activity().Lag == 100 })
 }
 
+func TestLag_given_a_purge_when_nothing_follows_should_be_zero(t *testing.T) {
+	for mode, extra := range commitModes {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			w.store.CreateTopic("s", "t", 2)
+			for i := range 100 {
+				w.store.Append("s", "t", 1, devbroker.Message{Payload: fmt.Appendf(nil, `{"id":%d}`, i)})
+			}
+			id := w.forwardingSink(extra, "delay_us = 100000")
+			w.configs[id].Sink.OffsetCommit = commitModeOf(extra)
+			w.start()
+			sink := w.metrics.Sink("out")
+			w.eventually("it is behind", func() bool { return sink.Activity().Lag > 0 })
+			w.store.PurgeTopic("s", "t")
+			w.eventually("nothing waits any more", func() bool { return sink.Activity().Lag == 0 })
+		})
+	}
+}
+
 func TestGroup_given_a_member_vanishes_when_a_backlog_is_drained_should_lose_nothing_that_was_not_handed_over(t *testing.T) {
 	for _, commit := range []string{"after_polling", "after_consuming"} {
 		t.Run(commit, func(t *testing.T) {

@@ -33,8 +33,8 @@ const (
 	// longestStay bounds how long the other partitions wait meanwhile.
 	longestStay = 5 * time.Millisecond
 	// trustedPoll is how old a poll may be for its offset to be stored without asking whether a purge has come since, after
-	// which the partition may have grown past it. Fast sinks are spared the request.
-	trustedPoll = time.Millisecond
+	// which the partition may have grown past it. It spares all but slow sinks the request.
+	trustedPoll = 50 * time.Millisecond
 )
 
 func newAfterPolling(c *Consumer) *afterPolling {
@@ -83,8 +83,11 @@ func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	m.answered(b.Partition, b.count > 0 && b.count >= int(m.asked))
-	if b.ambiguous() {
+	switch {
+	case b.ambiguous():
 		m.opts.OnMoved(b.Partition)
+	case b.count == 0:
+		m.opts.OnProbed(b.Partition, b.CurrentOffset)
 	}
 	if err := m.accept(ctx, b); err != nil {
 		b.Release()

@@ -45,8 +45,8 @@ type ConsumerOptions struct {
 	OnPollError func(error)
 	// OnMoved hears, in Poll and maybe more than once, of each partition that is no longer ours. It must not block.
 	OnMoved func(partition uint32)
-	// OnProbed hears, in Poll, of the newest offset of a partition of which nothing is fetched now. It must not block.
-	// With AfterPolling there are no probes: whatever there is is fetched.
+	// OnProbed hears, in Poll, of the newest offset of a partition of which nothing is fetched now, because a batch of it
+	// is held or nothing is left, be it by a purge. It must not block.
 	OnProbed func(partition uint32, current uint64)
 }
 

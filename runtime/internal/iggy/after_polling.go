@@ -120,13 +120,14 @@ func (m *afterPolling) answered(partition uint32, full bool) {
 // accept compares an answer with the position of its partition and removes what was handed over before.
 func (m *afterPolling) accept(ctx context.Context, b *Batch) error {
 	p := m.position(b.Partition)
+	told := p.valid && p.appended == 0 // by the server, before it was asked for b
 	if !p.met {
 		if here, err := m.meet(ctx, b, p); err != nil || !here {
 			b.dropAll()
 			return err
 		}
 	}
-	if p.overtaken(b) {
+	if p.overtaken(b) || told && p.reaches(b) {
 		deleted, err := m.deleteVoidOffset(ctx, b.Partition)
 		if err != nil {
 			return err

@@ -524,6 +524,32 @@ func TestMessagesThatTakeTheOffsetsOfLostOnesAreAllRead(t *testing.T) {
 	})
 }
 
+func TestPurgeBeforeTheFirstMessageOfAMemberSkipsNothing(t *testing.T) {
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		// Given a member that knows from the server alone where its group stands,
+		broker := startBroker(t)
+		broker.Store().CreateTopic("s", "t", 1)
+		fill(broker, 0, 0, 100)
+		c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode})
+		consume(t, c, 100)
+		wantNothing(t, c)
+		want(t, c.Close(testContext(t)), nil)
+		c = newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode})
+		wantNothing(t, c)
+		// when the topic is purged and has grown past that before the next poll,
+		broker.Store().PurgeTopic("s", "t")
+		fill(broker, 0, 1000, 1120)
+		// then every new message comes.
+		again := 0
+		if mode == AfterConsuming { // explicit offsets first find those past the position
+			again = 20
+		}
+		got := consume(t, c, again+120)
+		wantPayloads(t, got[0][again:], expected(1000, 1120))
+		wantNothing(t, c)
+	})
+}
+
 // emptyAnswer answers a poll like a server whose group stands behind the partition's end.
 func emptyAnswer(b *devbroker.Broker, partition uint32) devbroker.Action {
 	return func(x *devbroker.Exchange) error {

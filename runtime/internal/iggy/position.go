@@ -62,8 +62,11 @@ func (p *position) reset() { *p = position{met: true, found: true} }
 // overtaken tells whether b begins with a message at or below the position that was appended after it: offsets have
 // begun anew, and the message is not one of those that are done.
 func (p *position) overtaken(b *Batch) bool {
-	return p.valid && p.appended != 0 && b.count > 0 && b.firstOffset() <= p.done && b.firstTimestamp() > p.appended
+	return p.appended != 0 && p.reaches(b) && b.firstTimestamp() > p.appended
 }
+
+// reaches tells whether b begins with a message at or below the position.
+func (p *position) reaches(b *Batch) bool { return p.valid && b.count > 0 && b.firstOffset() <= p.done }
 
 // unclearInterval limits how often an answer that may mean anything is looked into.
 const unclearInterval = time.Second

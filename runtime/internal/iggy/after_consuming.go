@@ -17,6 +17,8 @@ const (
 	// costs the server almost as much as a poll.
 	idleProbe = 5 * time.Millisecond
 	busyProbe = 2 * time.Millisecond
+	// commitWait is how long a commit waits to hear what is stored: a stop waits for the commit, be Iggy there or not.
+	commitWait = time.Second
 )
 
 // afterConsuming stores the offset of a batch when its messages have their outcome, and fetches the next batch while
@@ -454,7 +456,9 @@ func (m *afterConsuming) behind(b *Batch) bool {
 	if !b.aged && !m.absent() {
 		return false
 	}
-	stored, err := m.conn.offset(context.Background(), m.member, m.stream, m.topic, b.Partition)
+	ctx, cancel := context.WithTimeout(context.Background(), commitWait)
+	defer cancel()
+	stored, err := m.conn.offset(ctx, m.member, m.stream, m.topic, b.Partition)
 	return err == nil && stored != nil && stored.StoredOffset > b.lastOffset
 }
 

@@ -749,6 +749,28 @@ func TestCloseOfAHungConnectionObeysItsContext(t *testing.T) {
 	wantError(t, c.Close(ctx), context.DeadlineExceeded)
 }
 
+func TestCommitBehindALongCallDoesNotWaitForAServerThatHangs(t *testing.T) {
+	// Given a batch that was worked on for long,
+	broker := startBroker(t)
+	broker.Store().CreateTopic("s", "t", 1)
+	fill(broker, 0, 0, 10)
+	c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: AfterConsuming})
+	b := pollBatch(t, c)
+	c.left = c.left.Add(-longestAbsence)
+	// when the server does not say what is stored,
+	hung := broker.Inject(devbroker.Fault{Command: devbroker.GetConsumerOffset, Action: devbroker.NoAnswer()})
+	began := time.Now()
+	c.Commit(b)
+	// then the commit ends long before the call times out.
+	want(t, hung.Strikes() > 0, true)
+	if took := time.Since(began); took > 5*commitWait {
+		t.Errorf("a commit took %v", took)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	wantError(t, c.Close(ctx), context.DeadlineExceeded)
+}
+
 func TestMovedPartitionIsReadOnFromTheStoredOffset(t *testing.T) {
 	inBothModes(t, func(t *testing.T, mode CommitMode) {
 		// Given two members that share four partitions,

@@ -94,18 +94,18 @@ func (p *Producer) Err() error { _, err := p.session.present(); return err }
 
 // WaitUp returns when the producer is up, or with the error of ctx or of the closed producer.
 func (p *Producer) WaitUp(ctx context.Context) error {
-	_, err := p.awaitUp(ctx)
+	_, err := p.awaitUp(ctx, func(error) {}) // who sends reports it, and does so at the same time
 	return err
 }
 
 // awaitUp waits through definite refusals too: an outage never ends a source, whatever its kind.
-func (p *Producer) awaitUp(ctx context.Context) (*conn, error) {
+func (p *Producer) awaitUp(ctx context.Context, report func(error)) (*conn, error) {
 	for {
 		c, err := p.session.await(ctx)
 		if err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
 			return c, err
 		}
-		p.opts.OnError(err)
+		report(err)
 	}
 }
 
@@ -126,7 +126,7 @@ func (p *Producer) Send(ctx context.Context, b *SendBatch) (sent int, err error)
 		if ctx.Err() != nil { // an answer that nobody waits for any more is no reason to send again
 			return s.sent, errors.Join(context.Cause(ctx), s.refused())
 		}
-		c, err := p.awaitUp(ctx)
+		c, err := p.awaitUp(ctx, p.opts.OnError)
 		if err != nil {
 			return s.sent, errors.Join(err, s.refused())
 		}

@@ -54,9 +54,13 @@ func TestRefusedLoginIsSaidAndTriedAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// A producer reports it and goes on waiting.
+			// A producer that only waits leaves it to the one that sends, which reports it and goes on waiting.
 			heard := make(chan error, 10)
 			p := NewProducer(test.cfg, ProducerOptions{Stream: "s", Topic: "t", OnError: func(err error) { heard <- err }})
+			short, end := context.WithTimeout(testContext(t), 200*time.Millisecond)
+			defer end()
+			wantError(t, p.WaitUp(short), context.DeadlineExceeded)
+			want(t, len(heard), 0)
 			ctx, cancel := context.WithCancel(testContext(t))
 			done := make(chan error)
 			go func() {

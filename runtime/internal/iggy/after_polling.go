@@ -22,6 +22,7 @@ type afterPolling struct {
 	poll  *call  // on its way, or nil
 	asked uint32 // its count
 	sent  time.Time
+	aged  bool // what it brings is too old
 
 	// A partition whose answer was full is asked again instead of the next in turn, so that a backlog in one of many is
 	// not read at the pace of a poll for each of the others.
@@ -48,15 +49,13 @@ func (m *afterPolling) rejoined() {
 	m.stay = anyPartition
 }
 
-func (m *afterPolling) returned() {
-	m.detach()
-	m.stay = anyPartition
-}
+// returned: the answer on its way is dropped when it comes, not before, for it says whose turn it was.
+func (m *afterPolling) returned() { m.aged = m.poll != nil }
 
 func (m *afterPolling) detach() {
 	if m.poll != nil {
 		m.conn.abandon(m.poll)
-		m.poll = nil
+		m.poll, m.aged = nil, false
 	}
 }
 
@@ -73,7 +72,8 @@ func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	body, err := m.poll.result()
-	m.poll = nil
+	aged := m.aged
+	m.poll, m.aged = nil, false
 	if err := errors.Join(m.takeStores(), err); err != nil {
 		body.release()
 		return nil, err
@@ -83,6 +83,11 @@ func (m *afterPolling) next(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	m.answered(b.Partition, b.count > 0 && b.count >= int(m.asked))
+	if aged && b.count > 0 {
+		m.stay = int64(b.Partition) // it is asked for again, lest it wait until all others have nothing
+		b.Release()
+		return nil, nil
+	}
 	switch {
 	case b.ambiguous():
 		m.opts.OnMoved(b.Partition)

@@ -903,6 +903,39 @@ func TestPartitionThatMovedAwayAndCameBackMeanwhileIsNotReadAgain(t *testing.T) 
 	}
 }
 
+func TestNoPartitionWaitsForEverWhenEachCallIsLong(t *testing.T) {
+	inBothModes(t, func(t *testing.T, mode CommitMode) {
+		for _, partitions := range []int{2, 3, 4} {
+			for _, interval := range []time.Duration{time.Microsecond, 5 * time.Millisecond} {
+				t.Run(fmt.Sprintf("%d partitions, %v", partitions, interval), func(t *testing.T) {
+					t.Parallel()
+					// Given a sink that works on each batch for long,
+					broker := startBroker(t)
+					broker.Store().CreateTopic("s", "t", uint32(partitions))
+					c := newTestConsumer(t, testConfig(broker.Addr()), ConsumerOptions{CommitMode: mode, BatchLength: 100, PollInterval: interval})
+					batches := make([]int, partitions)
+					for i := range 10 * partitions {
+						// when all partitions get messages all the time,
+						for p := range partitions {
+							fill(broker, uint32(p), i, i+1)
+						}
+						b := pollBatch(t, c)
+						batches[b.Partition]++
+						time.Sleep(10 * time.Millisecond)
+						c.Commit(b)
+						b.Release()
+						c.left = c.left.Add(-longestAbsence)
+					}
+					// then each has its turn.
+					if slices.Min(batches) < 5 {
+						t.Error("batches of each partition:", batches)
+					}
+				})
+			}
+		}
+	})
+}
+
 func TestBatchInRetryOutlivesAnAbsence(t *testing.T) {
 	broker := startBroker(t)
 	broker.Store().CreateTopic("s", "t", 1)

@@ -316,6 +316,14 @@ func (w *world) write(name string, lines ...string) string {
 	return w.path(name)
 }
 
+// replace puts a file in the place of another at once, so that nobody reads an empty one.
+func (w *world) replace(name, content string) {
+	w.t.Helper()
+	if err := os.Rename(w.write(name+".new", content), w.path(name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // record is a line that file_sink wrote.
 type record struct {
 	Stream    string                     `json:"stream"`

@@ -214,9 +214,7 @@ func TestIsolation_given_a_batch_being_split_when_the_process_dies_should_hand_t
 	if err := os.Remove(w.path("release")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(w.path("mood"), []byte("refuse"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	w.replace("mood", "refuse")
 	w.eventually("the process dies", func() bool { return w.info(sink).LastCrash != nil })
 	if err := os.Remove(w.path("mood")); err != nil {
 		t.Fatal(err)

@@ -367,9 +367,7 @@ func TestDeadLetter_given_a_stop_during_the_call_when_polled_offsets_are_stored_
 	stopped := make(chan error)
 	go func() { stopped <- w.manager.Stop(t.Context(), id) }()
 	w.waitStatus(id, StatusStopping)
-	if err := os.WriteFile(w.path("mood"), []byte("refuse"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	w.replace("mood", "refuse")
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
 	}

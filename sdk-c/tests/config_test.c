@@ -119,8 +119,7 @@ static void values_of_the_wrong_kind_are_named_and_shown(void) {
 }
 
 static void a_long_value_is_cut_behind_a_whole_character(void) {
-    static const char chars[] =
-        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4";
+    static const char chars[] = "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4";
     char json[256], want[256];
     snprintf(json, sizeof json, "{\"n\":\"%s%s%s%s%s\"}", chars, chars, chars, chars, chars);
     snprintf(want, sizeof want,

@@ -53,30 +53,32 @@ func parseDate(text string) (int64, error) {
 	return t.Unix() / day, err
 }
 
-// moment returns the moment v units after the epoch, v of any size.
-func moment(v int64, unit time.Duration) time.Time {
+// Moment returns the moment v units after the epoch, v of any size.
+func Moment(v int64, unit time.Duration) time.Time {
 	perSecond := int64(time.Second / unit)
 	seconds, rest := v/perSecond, v%perSecond
 	return time.Unix(seconds, rest*int64(unit)).UTC()
 }
 
-func units(t time.Time, unit time.Duration) (int64, error) {
-	v := t.Unix()*int64(time.Second/unit) + int64(t.Nanosecond())/int64(unit)
-	if moment(v, unit).Unix() != t.Unix() { // more than 64 bit
-		return 0, errDateTimeRange
-	}
-	return v, nil
+// Units returns how many units after the epoch t is, and whether that fits into 64 bit.
+func Units(t time.Time, unit time.Duration) (v int64, ok bool) {
+	v = t.Unix()*int64(time.Second/unit) + int64(t.Nanosecond())/int64(unit)
+	return v, Moment(v, unit).Unix() == t.Unix()
 }
 
 func instant(unit time.Duration, layout string) dateTime {
 	return dateTime{
-		append: func(dst []byte, v int64) []byte { return appendTime(dst, moment(v, unit), layout) },
+		append: func(dst []byte, v int64) []byte { return appendTime(dst, Moment(v, unit), layout) },
 		parse: func(text string) (int64, error) {
 			t, err := time.Parse(layout, text)
 			if err != nil {
 				return 0, err
 			}
-			return units(t, unit)
+			v, ok := Units(t, unit)
+			if !ok {
+				return 0, errDateTimeRange
+			}
+			return v, nil
 		},
 	}
 }
@@ -87,7 +89,7 @@ func timeOfDay(unit time.Duration) dateTime {
 			if v < 0 || v >= int64(day*time.Second/unit) {
 				return nil
 			}
-			return moment(v, unit).AppendFormat(dst, clockTime)
+			return Moment(v, unit).AppendFormat(dst, clockTime)
 		},
 		parse: func(text string) (int64, error) {
 			t, err := time.Parse(clockTime, text)

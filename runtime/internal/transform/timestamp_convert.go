@@ -98,7 +98,7 @@ func (f timestampFormat) parse(text []byte) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("found %s, need an integer", shorten(text))
 	}
-	return f.time(v), nil
+	return schema.Moment(v, time.Duration(f)), nil
 }
 
 func (f timestampFormat) append(dst []byte, at time.Time) ([]byte, error) {
@@ -108,16 +108,9 @@ func (f timestampFormat) append(dst []byte, at time.Time) ([]byte, error) {
 		}
 		return append(appendDateTime(append(dst, '"'), at), '"'), nil
 	}
-	perSecond := int64(time.Second) / int64(f)
-	v := at.Unix()*perSecond + int64(at.Nanosecond())/int64(f)
-	if f.time(v).Unix() != at.Unix() { // it was cut to 64 bit
+	v, ok := schema.Units(at, time.Duration(f))
+	if !ok {
 		return nil, fmt.Errorf("%s does not fit into 64 bit", at.Format(time.RFC3339))
 	}
 	return strconv.AppendInt(dst, v, 10), nil
-}
-
-// time returns the moment v units after the epoch.
-func (f timestampFormat) time(v int64) time.Time {
-	perSecond := int64(time.Second) / int64(f)
-	return time.Unix(v/perSecond, v%perSecond*int64(f)).UTC()
 }
